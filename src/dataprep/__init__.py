@@ -7,7 +7,7 @@
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
 >>> dp.train(shards, out="work/model", config="42m")
 
-`dp.chats` has the stages for messages; `dataprep.extend` has what your own stages and readers are written with. Names
+`dp.chats` has the stages for messages; `dataprep.extend` has the base classes for your own stages and readers. Names
 load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
 """
 

@@ -39,7 +39,7 @@ def main() -> None:
 def _open_streams() -> None:
     """Open the null device in place of closed standard streams, whose numbers files of results would get.
 
-    What a library prints by number 2 would be written into them.
+    Otherwise the messages of a library on file descriptor 2 would be written into these files.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -69,7 +69,7 @@ def _check_address_space() -> None:
 
 
 def _end(code: int) -> None:
-    """End the process: run what is registered for its end, but do not free memory, which takes seconds under load."""
+    """End the process: run the exit handlers, but do not free memory, which takes seconds under load."""
     atexit._run_exitfuncs()  # noqa: SLF001 - temporary folders; nothing else runs them before the end
     sys.stdout.flush()
     sys.stderr.flush()

@@ -231,8 +231,9 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
     """Import and return an optional module. Raises PlanError, naming the package, if it is not installed.
 
-    extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module. before: the first
-    version of Python for which the extra does not install it; the error then asks for an older Python.
+    - extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module.
+    - before: the first version of Python for which the extra does not install it; the error then asks for an older
+      Python.
 
     >>> datasets = need("datasets", extra="hf")
     """

@@ -15,7 +15,8 @@ def by_name(table: Mapping[str, str]) -> dict[str, str]:
 def loader(module: str, homes: Mapping[str, str], names: Sequence[str]) -> Callable[[str], Any]:
     """Return the function `__getattr__` of a module.
 
-    homes: {name: the module of dataprep that defines it}. names: all public names of the module, for the error.
+    - homes: {name: the module of dataprep that defines it}.
+    - names: all public names of the module, for the error.
     """
 
     def load(name: str) -> Any:

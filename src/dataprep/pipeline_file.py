@@ -137,8 +137,10 @@ def execute(
     """Call the steps one after another, and yield a `Done` after each.
 
     A step is passed the folder `out`/NAME, the Runner `runner`, and the results of the earlier steps that its
-    parameters name. to: the step or steps to call, and those that they need; None: all steps. starting: called with the
-    name before each step.
+    parameters name.
+
+    - to: the step or steps to call, and those that they need; None: all steps.
+    - starting: called with the name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
     `runner` is a trial that a step would ignore; NewerFormat if a newer dataprep wrote into one of the folders.

@@ -315,7 +315,7 @@ def test_a_replacement_that_does_not_fit_on_the_disk_is_refused(docs, tmp_path, 
     out = tmp_path / "out"
     old = run(docs, out, OLD)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
-    with pytest.raises(PlanError, match="keeps its result until the new one is complete, which takes about .* more"):
+    with pytest.raises(PlanError, match="is kept until the new one is complete, which needs about .*, but only"):
         run(docs, out, NEW, replace=True)
     assert texts_of(open_dataset(str(out))) == texts_of(old)
 

@@ -69,7 +69,7 @@ def test_a_missing_field(kind, one):
         assert getattr(kind.of(found, "URL"), one.name) == default_of(one)
         assert getattr(kind.of(found | {one.name: None}, "URL"), one.name) == default_of(one)
     else:
-        says = rf"^URL is not what dataprep wrote: it lacks {one.name}; run the pipeline again, which makes it again$"
+        says = rf"^URL is not what dataprep wrote: it lacks {one.name}; run the pipeline again to restore it$"
         with pytest.raises(CorruptShard, match=says):
             kind.of(found, "URL")
 

@@ -216,7 +216,7 @@ def test_in_a_pipeline(tmp_path):
 def test_wrong_parameters_are_sentences(drops):
     """Unknown choices, and columns that hold no strings, are refused."""
     for wrong, says in [
-        ({"ignore": ("path",)}, "'path' is none of them"),
+        ({"ignore": ("path",)}, ", not 'path'"),
         ({"ignore": "www"}, "must be a tuple of"),
         ({"tracking": ("*",)}, "tuple of parameter names"),
         ({"tracking": (3,)}, "tuple of parameter names"),

@@ -226,7 +226,7 @@ def test_a_missing_or_half_written_table_is_one_sentence(run, tmp_path):
     for ask in (clusters.find_clusters, clusters.similarities, lambda url: clusters.least_similar(url, 3)):
         with pytest.raises(CorruptShard, match=r"drops/part-\d+.parquet as the table that was written"):
             ask(str(broken))
-    with pytest.raises(CorruptShard, match="verify DIR --repair PIPELINE` makes it again"):
+    with pytest.raises(CorruptShard, match="verify DIR --repair PIPELINE` restores it"):
         why.follow(str(broken), doc_id(1, 1))
     table.unlink()
     with pytest.raises(CorruptShard, match="it is missing"):

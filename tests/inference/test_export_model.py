@@ -224,7 +224,7 @@ def test_damaged_folders_are_refused(tmp_path):
 def test_what_cannot_be_exported_is_refused(tmp_path):
     """A model that sees its whole prompt, a folder with other files, and another tokenizer."""
     prefix = TrainConfig(model=SHAPES["tied"], objective="prefix").to_dict()
-    with pytest.raises(PlanError, match="sees its whole prompt; Llama does not"):
+    with pytest.raises(PlanError, match="reads a prompt as a whole; Llama cannot"):
         export_model(save(tmp_path / "prefix", SHAPES["tied"], config=prefix), tmp_path / "hf")
     run = save(tmp_path / "run", SHAPES["tied"])
     with pytest.raises(StaleOutput, match="run holds a trained model; give another folder as out"):

@@ -232,7 +232,7 @@ def test_wrong_arguments(trained, chats, tmp_path, dataprep, monkeypatch):
         ((tmp_path / "none.jsonl", "--init-from", model), "none.jsonl"),
         ((chats, "--init-from", model, "--set", "lr=x"), "lr='x' must be a number"),
         ((chats, "--init-from", model, "--val", 2), "--val 2.0 must be a share"),
-        ((shards, "--template", "chatml"), "--template 'chatml' is about files of messages"),
+        ((shards, "--template", "chatml"), "--template 'chatml' applies only to files of messages"),
         ((chats, f"web={shards}", "--init-from", model), "must have different names"),
     ):
         code, _, err = dataprep("train", *words, "--out", tmp_path / "out")

@@ -1,7 +1,7 @@
 """The command line: every command parses arguments, calls a function of the package, and prints the result.
 
 An error is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has exit
-code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that states what is kept.
+code 2; `--debug` shows the traceback. After Ctrl-C and SIGTERM, a sentence states which finished work is kept.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _complain(sentence: str) -> None:
 
 
 def _stopped() -> str:
-    """Return what Ctrl-C or SIGTERM left, and how to continue."""
+    """Return a sentence about the work that is kept after Ctrl-C or SIGTERM, and how to continue."""
     from dataprep.core.output.layout import Folder
     from dataprep.store import files
 

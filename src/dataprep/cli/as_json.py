@@ -46,7 +46,8 @@ def _plain(value: Any) -> Any:
 def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, Any]:
     """Return the figures of a sealed Dataset: its stages, estimators, unread files and alarms.
 
-    examples: dropped documents per reason. source: leave out other sources; None: all are included.
+    - examples: dropped documents per reason.
+    - source: leave out other sources; None: all are included.
     """
     return {
         "folder": docs.url, "documents": docs.sealed.docs, "bytes": docs.sealed.bytes,
@@ -57,7 +58,7 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
 
 
 def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
-    """Return the figures of the documents that a run dropped for others; stages: the statistics of its stages."""
+    """Return the figures of the duplicates that a run dropped; stages: the statistics of its stages."""
     from dataprep.history.clusters import find_clusters, pair_alarms
 
     found = find_clusters(folder)
@@ -129,7 +130,7 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
 
 
 def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what `verify` found in a folder; totals: what its manifest states, None if it cannot be trusted."""
+    """Return the problems that `verify` found in a folder; totals: its manifest's totals, None if it is damaged."""
     stated = totals or dict.fromkeys(("kind", "documents", "bytes", "tokens", "root"))
     found = [{"file": p.file, "problem": p.found, "fix": p.do} for p in problems]
     return {"folder": url, "good": not problems, **stated, "problems": found}

@@ -53,7 +53,7 @@ def clusters(
         _print_least(console, folder, least_similar, source)
     for name, given, show in (("cuts", cuts, _print_cuts), ("centroids", centroids, _print_centroids)):
         if given is not None:
-            require(source is None, f"--{name} counts texts of all sources; leave --source out")
+            require(source is None, f"--{name} always counts all sources; leave --source out")
             show(console, folder, given)
 
 
@@ -75,7 +75,7 @@ def _print_largest(console: Console, folder: str, n: int | None, n_lost: int | N
 
 
 def _print_clusters(console: Console, folder: str, shown: list[Cluster], source: str | None, none: str) -> None:
-    """Print clusters, each with a pair of texts; none: what to print if there are none."""
+    """Print clusters, each with a pair of texts; none: the text to print if there are no clusters."""
     if not shown:
         console.print(none, highlight=False)
     documents = pairs_of(folder, [cluster.examples[0] for cluster in shown])

@@ -1,4 +1,4 @@
-"""The command fit-language: thresholds and models of a language, and a table of what each cut drops."""
+"""The command fit-language: thresholds and models of a language, and a table of the drops of each threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `init`: look at a folder of texts or chats, and write a pipeline file for it."""
+"""The command `init`: inspect a folder of texts or chats, and write a pipeline file for it."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ def _print_found(console: Screen, found: FolderContents) -> None:
 def written(folder: str, found: FolderContents, file: str) -> str:
     """Return the text of a pipeline file.
 
-    folder: the folder or file that `found`, its survey, describes. file: where the text will be written.
+    - folder: the folder or file that `found`, its survey, describes.
+    - file: where the text will be written.
     """
     n_bytes = sum(group.n_bytes for group in found.groups)
     vocabulary, val = next((v, share) for most, v, share in VOCABULARY if n_bytes < most)

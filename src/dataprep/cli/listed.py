@@ -1,4 +1,4 @@
-"""The list of all commands: what `dataprep --help` shows of each, and the module that has it.
+"""The list of all commands: the entry of each in `dataprep --help`, and the module that defines it.
 
 A module is imported when its command is called, or when the help or the options of this command are needed: the
 libraries of one command are not loaded for another.
@@ -27,7 +27,7 @@ class Listed(NamedTuple):
 
     Attributes:
         function: the name of its function in the module `module` of this folder.
-        prints: its only result is what it prints, so that it has no --quiet.
+        prints: True if the command only prints its result, so that it has no --quiet.
         help: the first paragraph of the function's docstring.
         reads: the parameters with folders of results that must not be replaced while the command reads them.
     """
@@ -194,9 +194,9 @@ def loaded(command: Any) -> Any:
 
 
 def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
-    """Return the command with an exit code of Ctrl-C of its own: versions of typer differ in theirs.
+    """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
 
-    reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
+    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
     """
 
     @functools.wraps(command)

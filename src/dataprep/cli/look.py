@@ -171,7 +171,7 @@ def _print_examples(console: Console, stage: StageStats, n: int, only: str | Non
 
 
 def _print_cuts(console: Console, stage: StageStats, n: int, only: str | None) -> None:
-    """Print what each rule cut out of kept documents, most bytes first, each with `n` of the texts that it cut."""
+    """Print the cuts of each rule in kept documents, most bytes first, each rule with `n` of the texts that it cut."""
     for rule, cuts in by_bytes(stage.cuts):
         if only is None:
             size = f"{counted(cuts.times, 'cut')}, {decimal(cuts.bytes)}" if cuts.times else decimal(cuts.bytes)

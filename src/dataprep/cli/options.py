@@ -33,7 +33,7 @@ class _Clean(RenderHook):
 
 
 class _Cleaned:
-    """What another renderable prints, with its control characters replaced; rich's own are kept."""
+    """The output of another renderable, with its control characters replaced; those of rich are kept."""
 
     def __init__(self, inner: ConsoleRenderable) -> None:
         self.inner = inner
@@ -59,7 +59,9 @@ def runner_of(
 ) -> Runner:  # fmt: skip
     """Return the Runner that the options --workers, --memory, --ray and --timeout choose.
 
-    workers: number of processes. memory: text such as "8GB", None for no limit given. timeout: seconds for a file.
+    - workers: number of processes.
+    - memory: text such as "8GB", None for no limit given.
+    - timeout: seconds for a file.
     """
     if ray:
         return Ray(memory=memory, timeout=timeout)

@@ -1,4 +1,4 @@
-"""The option --quiet, which every command has whose result is not what it prints."""
+"""The option --quiet of all commands except those that only print their result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command status: what a folder has, what is left, who writes into it, and the last failure."""
+"""The command `status`: finished and remaining work of a folder, the process that writes into it, and failures."""
 
 from __future__ import annotations
 

@@ -105,8 +105,10 @@ def dry_run(
 ) -> None:  # fmt: skip
     """Run the steps of a pipeline file on a sample; print a table and examples of each stage's drops and changes.
 
-    to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: documents to show per reason and change. end: the end of the last line.
+    - to: the step to run, with the steps that it needs; None: all steps.
+    - sample_bytes: size of the sample's text.
+    - examples: documents to show per reason and change.
+    - end: the end of the last line.
     """
     console = Screen()
     with console.status("running a sample"):
@@ -169,7 +171,7 @@ def _print_examples(console: Console, changes: StageChanges) -> None:
 def excerpts(before: str, after: str) -> tuple[str, str]:
     """Return two texts from shortly before their first difference on.
 
-    They begin CONTEXT_CHARS characters before the difference, with an ellipsis for what is left out.
+    They begin CONTEXT_CHARS characters before the difference, with an ellipsis for text that is left out.
     """
     pairs = enumerate(zip(before, after, strict=False))
     start = max(0, next((i for i, (a, b) in pairs if a != b), min(len(before), len(after))) - CONTEXT_CHARS)

@@ -94,7 +94,7 @@ def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
 
 
 def _print_rule_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
-    """Print what rules cut without stating spans: the stages are run on the document again."""
+    """Print the cuts of rules that record no spans; to find them, the stages are run on the document again."""
     for (url, stage), group in groupby(rule_cuts(folder, fate.id), lambda cut: (cut.folder, cut.stage)):
         cuts = list(group)
         size = f"{counted(sum(cut.end - cut.start for cut in cuts), 'byte')}"

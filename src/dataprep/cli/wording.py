@@ -26,7 +26,7 @@ PACKAGE = str(Path(dataprep.__file__).parent)
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return what to print for an error: its message, or for one that is not raised on purpose, where it was raised."""
+    """Return the sentence to print for an error: its message, or, for an unexpected error, where it was raised."""
     if isinstance(error, DataprepError):
         return str(error)
     if is_network(error):

@@ -181,7 +181,7 @@ class URLDedup(Deduplication):
     def __post_init__(self) -> None:
         strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
         for name in strange:
-            msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}; {name!r} is none of them"
+            msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}, not {name!r}"
             raise PlanError(msg)
         texts = isinstance(self.tracking, tuple) and all(isinstance(name, str) for name in self.tracking)
         named = texts and all(name.strip("*") for name in self.tracking)

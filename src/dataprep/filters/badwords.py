@@ -89,7 +89,7 @@ class BadWords(ScoredFilter):
         clean = sorted({e.strip() for e in entries} - {""})
         broken = [e for e in clean if any(classes()[ord(c)] & LINE for c in e)]
         if broken:
-            msg = f"BadWords: the entry {broken[0]!r} has a line break; give each line as an entry of its own"
+            msg = f"BadWords: the entry {broken[0]!r} has a line break; give each line as a separate entry"
             raise PlanError(msg)
         object.__setattr__(self, "entries", tuple(clean))
 

@@ -83,11 +83,13 @@ def rewritten(
 ) -> Iterator[Batch]:  # fmt: skip
     """Yield the batches with texts rewritten by a kernel, without the documents that the kernel drops.
 
-    kernel: a function that returns the number of documents kept. It is called with offsets, data and `rules`, and with
-    four arguments that it fills: the kept texts, the ends of these texts, the code of each document (0: kept), and a
-    CutLog. names: the name of each code; for a document it is the drop reason.
-    n_lines: the first `n_lines` codes are for lines, which are counted in `stats` as `lines.NAME`; those that are cut
-    are recorded by rule. inside: the name of the rule that cuts inside kept lines.
+    - kernel: a function that returns the number of documents kept. It is called with offsets, data and `rules`, and
+      with four arguments that it fills: the kept texts, the ends of these texts, the code of each document (0: kept),
+      and a CutLog.
+    - names: the name of each code; for a document it is the drop reason.
+    - n_lines: the first `n_lines` codes are for lines, which are counted in `stats` as `lines.NAME`; those that are cut
+      are recorded by rule.
+    - inside: the name of the rule that cuts inside kept lines.
     """
     counts = np.zeros(len(names), np.int64)
     cut_names = pa.array([inside, *names[1:n_lines]])

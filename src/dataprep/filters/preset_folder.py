@@ -102,8 +102,10 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
 def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], section: str) -> None:
     """Set each parameter of a stage that has the value PRESET, from a preset by name or from a preset folder.
 
-    presets: the presets by name; what a folder does not set is as in "paper". section: the name of the stage's settings
-    in a folder. Raises PlanError if there is no such preset.
+    - presets: the presets by name; what a folder does not set is as in "paper".
+    - section: the name of the stage's settings in a folder.
+
+    Raises PlanError if there is no such preset.
     """
     if stage.preset in presets or not is_folder(stage.preset):
         try:

@@ -39,8 +39,8 @@ class Threshold(NamedTuple):
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
     """Return, for each document, the reason of the first rule that drops it, null if no rule does.
 
-    stage: the stage whose attributes are the limits. scores: the score columns, by name; a null score never drops a
-    document.
+    - stage: the stage whose attributes are the limits.
+    - scores: the score columns, by name; a null score never drops a document.
     """
     first = np.full(len(next(iter(scores.values()))), len(rules))
     for k, rule in reversed(list(enumerate(rules))):

@@ -125,7 +125,9 @@ def encode(entry: str, *, edges: bool) -> list[int]:
 def build(entries: tuple[str, ...], *, edges: bool, clitics: bool = False) -> Automaton:
     """Return the table that finds these entries in a text (the automaton of Aho and Corasick, 1975).
 
-    edges: True if entries must be whole words. clitics: True if Arabic entries may also have clitics before them.
+    - edges: True if entries must be whole words.
+    - clitics: True if Arabic entries may also have clitics before them.
+
     Raises PlanError if there are too many entries.
     """
     codes = [encode(e, edges=edges) for entry in entries for e in (with_clitics(entry) if clitics else [entry])]
@@ -186,7 +188,9 @@ def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tu
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
     """Return the number of matches of the automaton's entries in each of n texts, int64[n].
 
-    offsets, data: the texts in UTF-8. classes: the result of `parts`. lower: the lower case of each code point.
+    - offsets, data: the texts in UTF-8.
+    - classes: the result of `parts`.
+    - lower: the lower case of each code point.
     """
     goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
     out = np.zeros(len(offsets) - 1, np.int64)

@@ -33,8 +33,9 @@ FINEWEB_PUBLISHED: dict[str, Any] = {"min_punctuated_lines": 0.12, "max_newline_
 def limit(values: npt.ArrayLike, drops: str, quantile: float) -> float | None:
     """Return the strictest limit of a rule that drops at most a share of `quantile` of the values, or None.
 
-    values: the scores of the reference, one per document; NaN is no score. drops: the comparison with the limit that
-    drops a document, "<", "<=", ">" or ">=". The limit is rounded to four digits, so that no more values are dropped.
+    - values: the scores of the reference, one per document; NaN is no score.
+    - drops: the comparison with the limit that drops a document, "<", "<=", ">" or ">=". The limit is rounded to four
+      digits, so that no more values are dropped.
     """
     low = drops[0] == "<"
     found = np.asarray(values, np.float64)

@@ -58,7 +58,9 @@ def cuts_of(
 ) -> tuple[list[CutShares], Bools, Bools]:
     """Return a CutShares for each rule of a filter and one for all, and which documents of both samples all rules drop.
 
-    stage: the filter, with the limits. usual: the published limits, by parameter. reference, crawl: columns of scores.
+    - stage: the filter, with the limits.
+    - usual: the published limits, by parameter.
+    - reference, crawl: columns of scores.
     """
     rows = []
     lost = [np.zeros(len(next(iter(columns.values()))), bool) for columns in (reference, crawl)]

@@ -39,8 +39,9 @@ Removed = dict[str, Amount]  # by source
 def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step: bool = False) -> int:
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
-    ids: the documents' ids, ascending. forgotten: hash of all ids on the folder's list, which the manifest states.
-    is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
+    - ids: the documents' ids, ascending.
+    - forgotten: hash of all ids on the folder's list, which the manifest states.
+    - is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
     write = partial(_commit_without, ids=ids, is_step=is_step)
     return rewritten(folder, folder.sealed.recipe, forgotten, open_dataset, write)

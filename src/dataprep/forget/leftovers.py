@@ -64,7 +64,10 @@ def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
 def _quotes_texts(report: str, name: str, key: str | None) -> bool:
     """Return whether an HTML file is dataprep's report of a run, and not a page of somebody else or of another run.
 
-    A report names its run's folder and the keys of its Datasets. name: the folder of the run. key: that of the Dataset.
+    A report names its run's folder and the keys of its Datasets.
+
+    - name: the folder of the run.
+    - key: that of the Dataset.
     """
     with files.open_raw(report) as f:
         found = _REPORT.search(f.read(1 << 14).decode("utf-8", "replace"))

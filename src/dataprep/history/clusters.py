@@ -154,8 +154,8 @@ class Clusters:
     def largest(self, n: int, source: str | None = None, among: U64 | None = None) -> list[Cluster]:
         """Return the `n` clusters with the most dropped documents, largest first.
 
-        source: count only dropped documents of this source; None: all. among: only clusters of these kept documents of
-        this run; None: all.
+        - source: count only dropped documents of this source; None: all.
+        - among: only clusters of these kept documents of this run; None: all.
         """
         mask = None if source is None else self.of_source(source)
         if among is not None:
@@ -386,8 +386,8 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
     """Return the `n` dropped documents that are least similar to those kept in their place, the least similar first.
 
-    url: the run's folder. Documents with different kept documents are preferred. source: only dropped documents of this
-    source are returned; None: of all sources.
+    - url: the run's folder. Documents with different kept documents are preferred.
+    - source: only dropped documents of this source are returned; None: of all sources.
     """
     mask = None if source is None else (found := find_clusters(url)).ids[found.of_source(source)]
     best: list[Drop] = []

@@ -73,8 +73,8 @@ def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
     """Return three texts: those before, in and after the range data[start:end] of UTF-8 bytes.
 
-    around: characters to return before and after the range. most: characters to return of the range; if the range is
-    longer, only its two ends are returned.
+    - around: characters to return before and after the range.
+    - most: characters to return of the range; if the range is longer, only its two ends are returned.
     """
     inside = data[start:end].decode(errors="replace")
     if len(inside) > most:

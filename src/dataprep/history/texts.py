@@ -53,8 +53,12 @@ class DocumentsAsRead:
         """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
 
         This is the text in the Dataset before `folder`, or in the input, without the cuts by those stages of `folder`
-        that come before `stage`. folder: the Dataset that the stage belongs to. stage: the stage's label, as in
-        statistics and tables. Returns None if the text is not available.
+        that come before `stage`.
+
+        - folder: the Dataset that the stage belongs to.
+        - stage: the stage's label, as in statistics and tables.
+
+        Returns None if the text is not available.
         """
         if (row := self.before(folder, id_)) is None:
             return None

@@ -277,10 +277,12 @@ def rehearse(
 ) -> tuple[list[StepRehearsal], int, int]:
     """Run the steps of a pipeline file on a sample, in a temporary folder; return the changes that they made.
 
-    to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: number of example documents per reason and per changed column. Returns (a list with an entry per step,
-    the number of bytes of text read, the estimated number of bytes of all text of the inputs). Steps named train,
-    finetune and report are left out.
+    - to: the step to run, with the steps that it needs; None: all steps.
+    - sample_bytes: size of the sample's text.
+    - examples: number of example documents per reason and per changed column.
+
+    Returns (a list with an entry per step, the number of bytes of text read, the estimated number of bytes of all text
+    of the inputs). Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

@@ -47,7 +47,7 @@ from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 from .verify_models import damaged_model, kind_of
 
 AGAIN = (
-    "`dataprep verify DIR --repair PIPELINE` makes it again; of a script or another command, remove manifest.json and "
+    "`dataprep verify DIR --repair PIPELINE` restores it; of a script or another command, remove manifest.json and "
     "run it again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"

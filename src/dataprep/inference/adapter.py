@@ -39,8 +39,10 @@ def export_adapter(
 ) -> str:
     """Write the low-rank updates of a LoRA run, without the base, to the folder `out` in PEFT's files; return `out`.
 
-    model: the folder of the run, or a checkpoint. base: name or path of the base model in Hugging Face's form, which
-    PEFT is to load; "": none is written. Raises PlanError if the run did not use LoRA, or also trained its embedding.
+    - model: the folder of the run, or a checkpoint.
+    - base: name or path of the base model in Hugging Face's form, which PEFT is to load; "": none is written.
+
+    Raises PlanError if the run did not use LoRA, or also trained its embedding.
 
     >>> export_adapter("out/tuned", "out/adapter", base="out/base-hf")
     """
@@ -116,7 +118,7 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
                 a, b = (tensors.get(name, torch.empty(0, 0)).to(weight) for name in names)
                 part = weight[these]
                 if (len(b), len(a), a.shape[1]) != (part.shape[0], b.shape[1], part.shape[1]):
-                    msg = f"{where} has changes of another shape than {projection} of this model; give its own base"
+                    msg = f"{where} has updates of other shapes than {projection} here; give the adapter's base model"
                     raise PlanError(msg)
                 found.append((part, a, b))
     if left:

@@ -22,14 +22,14 @@ SHOWN = 16  # hex digits of a hash in the card
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A trained model and what its folder states about it.
+    """A trained model with its tokenizer, its chat template and other content of its folder.
 
     Attributes:
-        model: the weights.
+        model: the model with its weights.
         tok: the tokenizer.
         template: the format of the dialogues that the model was trained on; None if there were none.
         speakers: the speakers' names for the roles "user" and "assistant", for templates that put names in the text.
-        stop: ids that end a text.
+        stop: the ids that end a text.
         saved: the content of the checkpoint without its weights.
     """
 
@@ -46,8 +46,12 @@ class ChatModel:
     ) -> ChatModel:
         """Return the model in the folder of a run, in a checkpoint file, or in a Hugging Face folder.
 
-        template: the chat template; None: the one that the model was trained with. Raises PlanError if there is
-        no model or no tokenizer, StaleOutput if the tokenizer is not the model's.
+        Args:
+            path: the folder or the checkpoint file.
+            template: the chat template; None: the template that the model was trained with.
+            device: "auto", "cpu", "cuda" ...
+
+        Raises PlanError if there is no model or no tokenizer, and StaleOutput if the tokenizer is not the model's.
         """
         model, saved = open_model(path, device)
         tok = tokenizer_of(path, saved["tokenizer"])
@@ -92,7 +96,7 @@ class ChatModel:
         Args:
             messages: turns of {role, content}.
 
-        Raises PlanError without a template, or if it rejects the turns.
+        Raises PlanError if there is no template, or if the template rejects the turns.
         """
         if self.template is None:
             msg = (
@@ -108,8 +112,14 @@ class ChatModel:
     ) -> Generator[str, None, None]:
         """Yield the text that follows the ids, in pieces of whole characters, without control characters.
 
-        how: the rule by which the next id is drawn; None: `Sampling()`. turn: True to end at every special token, since
-        a turn contains none; False to end only at those that end a text. Raises DataprepError if memory runs out.
+        Args:
+            ids: the ids of the beginning.
+            how: the rule by which the next id is drawn; None: `Sampling()`.
+            max_tokens: the maximum number of tokens to generate.
+            turn: True ends the text at every special token, since a turn contains none; False ends it only at the ids
+                in `stop`.
+
+        Raises DataprepError if memory runs out.
         """
         stop = self.stop | set(self.tok.special.values()) if turn else self.stop
         text = TextStream(self.tok)

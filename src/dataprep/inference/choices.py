@@ -27,7 +27,14 @@ PROMPTS = ("prompt", "question")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with several answers; answer: the index of the correct one in `choices`. line: its line in a file."""
+    """A question with several answers.
+
+    Attributes:
+        prompt: the text of the question.
+        choices: the answers.
+        answer: the index of the correct answer in `choices`.
+        line: the number of the question's line in its file.
+    """
 
     prompt: str
     choices: tuple[str, ...]
@@ -100,9 +107,9 @@ class Answers:
 def read_questions(path: str | os.PathLike[str]) -> list[Question]:
     """Return the questions of a JSONL file, which may be compressed.
 
-    A line is an object with `prompt` or `question` (text), `choices` (two or more texts, none empty) and `answer` (the
-    index of the right choice, from 0); other fields are ignored, and so are empty lines and a byte order mark. Raises
-    ReadError, with the number of the line, if a line is not such an object, or if there is none.
+    A line is an object with `prompt` or `question` (text), `choices` (two or more texts that are not empty) and
+    `answer` (the index of the correct choice, from 0). Other fields, empty lines and a byte order mark are ignored.
+    Raises ReadError if a line is not such an object, with the number of the line, or if there is no question.
     """
     url = os.fspath(path)
     with files.open_read(url) as f:
@@ -146,20 +153,21 @@ def answer_choices(
     """Return the log-likelihood of each choice after its prompt.
 
     The model reads prompt and choice as one text, which begins a document. The log-likelihood is the sum over all
-    tokens from the first one at which the text of a choice differs from the prompt alone; this token is the same for
-    all choices of a question. If a prompt is too long for the context, its beginning is removed.
+    tokens from the first token at which the text with a choice differs from the prompt alone; this token is the same
+    for all choices of a question. If a prompt is too long for the context, its beginning is removed.
 
     Args:
         model: a `ChatModel`, or the folder of a model.
-        questions: from `read_questions`, or the path of their file.
-        join: text between prompt and choice, omitted if the prompt ends or the choice begins with white space.
-        chat: True to write the prompt as a user's turn in the model's chat template, and the choice as the model's
+        questions: the result of `read_questions`, or the path of the file.
+        join: the text between prompt and choice, which is omitted if the prompt ends or the choice begins with white
+            space.
+        chat: whether to write the prompt as a user's turn in the model's chat template, and the choice as the model's
             turn.
-        batch: texts per pass.
+        batch: the number of texts per forward pass.
         device: "auto", "cpu", "cuda" ...
 
-    Raises ReadError for a bad line of the file, PlanError if a choice is longer than the context, or with `chat` if the
-    model has no template.
+    Raises ReadError for a bad line of the file, and PlanError if a choice is longer than the context, or with `chat` if
+    the model has no template.
 
     >>> answer_choices("work/model", "exam.jsonl").accuracy_per_byte
     """

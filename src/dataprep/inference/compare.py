@@ -36,22 +36,23 @@ HOW = Sampling(temperature=0.8, top_k=50)
 
 @dataclass(frozen=True)
 class PersonaReport:
-    """A base and a tuned model on the same held-out answers.
+    """A comparison of a base model with the fine-tuned model on the same held-out answers.
 
     Attributes:
         split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty.
-        n_answers: number of held-out answers; each model wrote its own version of each.
-        loss: {"base" or "tuned": loss of the model on the tokens of the held-out answers}.
-        bits_per_byte: the loss of their text in bits per byte, without the special tokens that end turns.
-        n_scored: the number of answers of which the losses were measured.
+        n_answers: the number of held-out answers; each model wrote its own version of each.
+        loss: {"base" or "tuned": the loss of the model on the tokens of the held-out answers}.
+        bits_per_byte: {"base" or "tuned": the loss in bits per byte of the answers' text, without the special tokens
+            that end turns}.
+        n_scored: the number of answers whose losses were measured.
         n_conversations: the number of conversations that contain these answers.
-        differences: {"loss" or "bits_per_byte": [tuned - base, low, high]}, with a 95 % interval, None if there are too
-            few conversations for one.
+        differences: {"loss" or "bits_per_byte": [tuned - base, low, high]}, where low and high bound a 95 % interval,
+            and are None if there are too few conversations for one.
         style: {"person", "base" or "tuned": {name of a figure: value}}, for the figures in `STYLE`.
-        copied: {"base" or "tuned": number of generated answers that have `SPAN` or more words in succession from a
+        copied: {"base" or "tuned": the number of generated answers that share `SPAN` or more consecutive words with a
             training text}.
-        spans: the longest such word sequences in the tuned model's answers, each as [text, number of training texts
-            that have it].
+        spans: the longest such word sequences in the fine-tuned model's answers, each as [text, number of training
+            texts that contain it].
     """
 
     split: str
@@ -106,9 +107,12 @@ def compare(
 ) -> PersonaReport:
     """Compare two models on the held-out dialogues of `answers`, shards with a loss mask over answers.
 
-    base, tuned: folders of models. docs: the Dataset of the shards, whose column `conversation` states which windows
-    are of one conversation; None: each is a conversation. The validation split is used, or the test split if there is
-    none.
+    Args:
+        base: the folder of the base model.
+        tuned: the folder of the fine-tuned model.
+        answers: the token shards. The validation split is used, or the test split if there is none.
+        docs: the Dataset of the shards, whose column `conversation` groups windows by conversation; None: each window
+            is a conversation.
     """
     side = next((s for s in ("val", "test") if answers.split(s).n_tokens > 1), "")
     if not side:
@@ -146,8 +150,10 @@ def compare(
 def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int]], list[str]]:
     """Return two lists for up to `PROMPTS` documents of the split `held`: ids before the last answer, and its text.
 
-    The documents are spread evenly over the split. most: number of ids to return per document, those directly before
-    the answer.
+    Args:
+        held: the split; the documents are spread evenly over it.
+        tok: the tokenizer.
+        most: the maximum number of ids to return per document, those directly before the answer.
     """
     asked, real = [], []
     masks, before = held.masks(), np.cumsum([0, *(s.documents for s in held.shards)])

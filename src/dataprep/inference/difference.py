@@ -52,7 +52,8 @@ def verdict(name: str, found: Sequence[float | None], n: int) -> str:
 
     The sentence is about these two models. Models that are trained in the same way from other seeds may differ by more.
 
-    name: of the measure. n: the number of conversations.
+    - name: of the measure.
+    - n: the number of conversations.
 
     >>> verdict("loss", (-0.2, -0.5, 0.1), 9)
     'loss: tuned - base = -0.200 (95 % interval -0.500 to +0.100): no difference is shown'

@@ -32,10 +32,10 @@ class Evaluation:
     """The losses of a model on the documents of one split.
 
     Attributes:
-        split: name of the split.
-        by: name of the column by whose values the documents are grouped.
-        groups: the losses of each value.
-        documents: the number of documents with each value.
+        split: the name of the split.
+        by: the name of the column by which the documents are grouped.
+        groups: the losses by value of this column.
+        documents: the number of documents by value of this column.
     """
 
     split: str
@@ -69,8 +69,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """Return the losses of a trained model on one split of token shards, in groups of documents.
 
-    The rows are those of the validation during training. The loss of all documents equals the validation loss if
-    that was measured on all rows (`eval_rows`). Only training targets are counted.
+    The model is measured on the rows of the validation during training. The loss of all documents equals the validation
+    loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
 
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.
@@ -81,8 +81,8 @@ def evaluate(
         device: "auto", "cpu", "cuda" ...
 
     Raises:
-        PlanError: the split is empty, the tokenizers of shards and model differ, or `docs` is needed, lacks the
-            column or lacks documents.
+        PlanError: the split is empty, the tokenizers of shards and model differ, or `docs` is needed, lacks the column
+            or lacks documents.
 
     >>> dp.evaluate("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte
     """

@@ -37,8 +37,11 @@ def export_model(
     """Write a trained model to the folder `out` in Hugging Face's format, and return the folder.
 
     The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
-    and, for a model of dialogues, its chat template. model: the folder of a run, a checkpoint or a Hugging Face folder;
-    the low-rank updates of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
+    and, for a model of dialogues, its chat template.
+
+    - model: the folder of a run, a checkpoint or a Hugging Face folder; the low-rank updates of a LoRA run are added to
+      its weights.
+    - adapter: the folder of a LoRA adapter to add.
 
     Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base, or
     `out` holds other files. An earlier export in `out` is replaced when all files are complete.
@@ -47,7 +50,7 @@ def export_model(
     """
     loaded = open_model(model)
     if loaded[0].rule.prefix:
-        msg = f"{model} was trained with another objective than 'next', and sees its whole prompt; Llama does not, "
+        msg = f"{model} was trained with another objective than 'next', and reads a prompt as a whole; Llama cannot, "
         msg += "so give a model that was trained with objective='next'"
         raise PlanError(msg)
     llama.check_shape(loaded[0].config, model)

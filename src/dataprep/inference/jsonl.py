@@ -47,7 +47,7 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
         together.replace(out, names, write)
         made = receipts.read(files.join(out, RECEIPT))
     if made["typed"]:
-        log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])
+        log.warning("%d special tokens that people typed are written with a space in the JSONL files", made["typed"])
     found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
     return found, made["answers"]
 

@@ -101,9 +101,12 @@ class ConversationLines(Stage):
 class MessageLines(ConversationLines):
     """Adds the column `messages` to JSON lines, and drops lines without a conversation to train on.
 
-    The first of these reasons that applies is that of a dropped line: `not_json`; `no_messages`: not {"messages":
-    [{"role", "content"}, ...]}, all texts of UTF-8, and weights 0 or 1; `no_answer`: no message of the role assistant
-    has a text and a weight of 1; `template_rejects`: the template does not allow this order of roles.
+    A line is dropped for the first of these reasons that applies:
+
+    - `not_json`: it is not JSON.
+    - `no_messages`: it is not {"messages": [{"role", "content"}, ...]} with texts in UTF-8 and weights of 0 or 1.
+    - `no_answer`: no message of the role assistant has a text and a weight of 1.
+    - `template_rejects`: the template does not allow this order of roles.
     """
 
     def conversation(self, row: Any) -> list[dict[str, Any]] | str:
@@ -137,20 +140,20 @@ def encode_messages(
     out: str | os.PathLike[str], *, template: str | os.PathLike[str] | None = None, val: float = VAL,
     replace: bool = False,
 ) -> Shards:  # fmt: skip
-    """Write the conversations in JSON Lines as token shards for fine-tuning a model, into OUT/shards; return these.
+    """Write the conversations in JSON Lines as token shards for fine-tuning, into OUT/shards; return the shards.
 
-    Only answers, the messages of the role assistant without "weight": 0, are learned. Special tokens of the
-    template that occur in a message are encoded as text. The number of lines that are dropped is logged, with
-    reasons; OUT/messages has the table.
+    Only answers are learned: the messages of the role assistant without "weight": 0. Special tokens of the template
+    that occur in a message are encoded as text. The number of dropped lines is logged, with reasons; OUT/messages has
+    the table.
 
     Args:
-        lines: a file of lines {"messages": [{"role", "content"}, ...]}, perhaps compressed, or several.
+        lines: one or more files of lines {"messages": [{"role", "content"}, ...]}, optionally compressed.
         model: the folder of a run, a checkpoint, a Hugging Face folder, or the result of `open_model`.
         out: the folder for `messages` and `shards`; finished work in it is not repeated.
-        template: "course", "chatml" or a Jinja chat template; None: that of the model. Marks of it that the tokenizer
-            lacks are added at its end.
-        val: fraction of the conversations to hold out.
-        replace: overwrite the shards of other lines in `out`.
+        template: "course", "chatml" or a Jinja chat template; None: the template of the model. Special tokens of the
+            template that the tokenizer lacks are added at its end.
+        val: the fraction of the conversations to hold out.
+        replace: whether to overwrite the shards of other lines in `out`.
 
     Raises:
         PlanError: no line has a conversation to learn from (nothing is left in `out` then), or the model has no
@@ -170,10 +173,18 @@ def encode_lines(
     model: Loaded | str | os.PathLike[str], folder: str, *, form: str, template: str | os.PathLike[str] | None,
     val: float, replace: bool, quiet: bool = False,
 ) -> Shards:  # fmt: skip
-    """Write the conversations that a stage finds in JSON Lines as token shards into FOLDER/shards; return these.
+    """Write the conversations that a stage finds in JSON Lines as token shards into FOLDER/shards; return the shards.
 
-    stage_of: makes the stage, of a `template`. form: the form of a line, for messages. quiet: log no dropped lines. The
-    other parameters are those of `encode_messages`.
+    Args:
+        stage_of: a function that makes the stage from a `template`.
+        lines: as in `encode_messages`.
+        model: as in `encode_messages`.
+        folder: the folder for `messages` and `shards`.
+        form: the format of a line, for messages.
+        template: as in `encode_messages`.
+        val: as in `encode_messages`.
+        replace: as in `encode_messages`.
+        quiet: whether dropped lines are not logged.
     """
     split = Split(val=val)
     saved = (model if isinstance(model, tuple) else open_model(model))[1]
@@ -181,7 +192,7 @@ def encode_lines(
     written = _template(saved, template)
     if missing := specials_of(written, list(tok.special)):
         tok = tok.extended(written.source if written.source in BUILT_IN else missing)
-        log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
+        log.warning("%s, which the template uses, is added at the end of the tokenizer", ", ".join(missing))
     given = [os.fspath(one) for one in ([lines] if isinstance(lines, (str, os.PathLike)) else lines)]
     docs = read(given, format="lines")
     messages = Pipeline(stage_of(template=written)).run(docs, out=files.join(folder, "messages"), replace=replace)
@@ -239,12 +250,19 @@ def encoded_sets(
     given: Sequence[str], model: Loaded, out: str, *, template: str | os.PathLike[str] | None = None,
     val: float = VAL, replace: bool = False,
 ) -> str | dict[str, str]:  # fmt: skip
-    """Return the token shards to train on, as `named` does, after the files of messages in `given` are encoded.
+    """Encode the files of messages in `given`; return the token shards to train on, as `named` does.
 
-    given: folders of token shards and files of messages, as FOLDER, FILE, NAME=FOLDER or NAME=FILE; files of one name,
-    and those without one, are one set. out: the folder of the run, in which the folder of a set of messages is `data`
-    or `data-NAME`. The other parameters are those of `encode_messages`. Raises PlanError for several processes of
-    torchrun, since only one may write shards; StaleOutput as `encode_messages` does.
+    Args:
+        given: folders of token shards and files of messages, as FOLDER, FILE, NAME=FOLDER or NAME=FILE. Files with the
+            same name, and files without one, are one set.
+        model: as in `encode_messages`.
+        out: the folder of the run; a set of messages is encoded into its folder `data` or `data-NAME`.
+        template: as in `encode_messages`.
+        val: as in `encode_messages`.
+        replace: as in `encode_messages`.
+
+    Raises PlanError if torchrun started several processes, since only one may write shards, and StaleOutput as
+    `encode_messages` does.
     """
     check_alone("inference.messages.encode_messages(FILE, MODEL, DIR), and train on DIR/shards")
     folders, lines = [], dict[str, list[str]]()

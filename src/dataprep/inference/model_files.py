@@ -36,10 +36,12 @@ EXPORTED = {
 def new_folder(out: str | os.PathLike[str], kind: str, ours: str) -> Iterator[Path]:
     """Yield the folder for the files of an export; they replace those of an earlier one in `out` when the block ends.
 
-    kind: MODEL or ADAPTER. ours: name of a file that a complete export has; an export may be replaced, also one that
-    was stopped, if the journal (list of created files) of the folder lists its files. Raises StaleOutput if the folder
-    has a result of another kind; PlanError if it has other files, such as a model that was downloaded, or if
-    safetensors is not installed.
+    - kind: MODEL or ADAPTER.
+    - ours: name of a file that a complete export has; an export may be replaced, also one that was stopped, if the
+      journal (list of created files) of the folder lists its files.
+
+    Raises StaleOutput if the folder has a result of another kind; PlanError if it has other files, such as a model that
+    was downloaded, or if safetensors is not installed.
     """
     need("safetensors", extra="hf")
     folder = Path(folder_url(out))

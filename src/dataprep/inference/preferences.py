@@ -1,10 +1,10 @@
 """Encode JSON Lines of preferences, a chosen and a rejected answer to one prompt, for preference tuning (DPO).
 
-    OUT/chosen      the Dataset and the token shards of the conversations with the chosen answers
-    OUT/rejected    the same with the rejected answers: documents of one number have one prompt
+    OUT/chosen the Dataset and the token shards of the conversations with the chosen answers OUT/rejected the same with
+    the rejected answers: documents with the same number have the same prompt
 
-A line is {"prompt", "chosen", "rejected"}. The prompt is a text or a list of messages, an answer the same; without a
-prompt, the answers are two conversations that begin alike.
+A line is {"prompt", "chosen", "rejected"}. A prompt or an answer is a text or a list of messages. Without a prompt, the
+answers are two conversations with the same beginning.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _pair(row: dict[str, Any]) -> tuple[list[Message], list[Message], list[Messa
 
 
 def _messages(given: Any, role: str) -> list[Message] | None:
-    """Return messages as they are given, a text as one message of the role, nothing as no message; else None."""
+    """Return a list of messages unchanged, a text as one message of the role, and [] for no value; otherwise None."""
     if given is None:
         return []
     made = [{"role": role, "content": given}] if isinstance(given, str) else given
@@ -114,7 +114,7 @@ def encoded_pairs(
     given: Sequence[str], model: Loaded, out: str, *, template: str | None = None, val: float = VAL,
     replace: bool = False,
 ) -> dict[str, str]:  # fmt: skip
-    """Return the token shards of pairs to train on, after the files of preferences in `given` are encoded to OUT/data.
+    """Encode the files of preferences in `given` to OUT/data; return the token shards of pairs to train on.
 
     The parameters and errors are those of `encoded_sets`; all of `given` are files.
     """

@@ -36,28 +36,29 @@ def train(
 ) -> Result:
     """Train a GPT, and write its checkpoints, metrics.jsonl and tokenizer.json to `out`; return the Result.
 
-    A run that was stopped or killed is resumed by the same call, and a finished one returns its result at once. The
+    A run that was stopped or killed is resumed by the same call, and a finished run returns its result at once. The
     trainer itself is `dataprep.train.train`, which takes token shards only and needs no package but torch and numpy.
 
     Args:
-        shards: the folder of token shards, or a file of JSON Lines of messages, {"messages": [{"role", "content"},
-            ...]}, which is encoded for the model of `init_from` into OUT/data; or several as {name: folder or file}, or
-            as texts NAME=FOLDER. The shares of several are `weights` of the config.
+        shards: the folder of token shards; or a file of JSON Lines of messages, {"messages": [{"role", "content"},
+            ...]}, which is encoded for the model of `init_from` into OUT/data; or several of these, as {name: folder or
+            file} or as texts NAME=FOLDER. The shares of several are `weights` of the config.
         out: the folder of the run.
         config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None: "tiny", or with `init_from` the
             config of that model.
         settings: changes of the config, as texts such as "steps=500" and "model.context=512".
         init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model; training starts from its weights.
-        lora: the rank for LoRA: only low-rank updates of the weights of `init_from` are trained.
-        dpo: train on preferences, {"prompt", "chosen", "rejected"}, with this strength (beta), such as
-            0.1.
-        template: the chat template for messages: "course", "chatml" or a Jinja template; None is that of the model.
+        lora: the rank for LoRA; only low-rank updates of the weights of `init_from` are trained.
+        dpo: the strength (beta), such as 0.1, of training on preferences, {"prompt", "chosen", "rejected"}; None: no
+            preferences.
+        template: the chat template for messages: "course", "chatml" or a Jinja template; None: the template of the
+            model.
         val: the fraction of conversations that is held out; None: 0.05.
-        resume: False replaces the run in `out` by a new one.
+        resume: whether to resume a run in `out`; False replaces it by a new run.
         stop_at: the step after which a checkpoint is written and the call returns.
-        quiet: print no progress.
-        plot: draw the loss curve in the terminal.
-        tensorboard: also write the metrics for TensorBoard, which needs the extra `tensorboard`.
+        quiet: whether to print no progress.
+        plot: whether to draw the loss curve on the terminal.
+        tensorboard: whether to also write the metrics for TensorBoard, which needs the extra `tensorboard`.
 
     Raises:
         PlanError: torch is not installed, a setting is wrong, or the data does not fit the model.
@@ -90,7 +91,7 @@ def train(
     else:
         name, value = ("template", template) if val is None else ("val", val)
         if value is not None:
-            msg = f"{name}={value!r} is about files of messages; leave it out for shards"
+            msg = f"{name}={value!r} applies only to files of messages; leave it out for shards"
             raise PlanError(msg)
         begin = init_from if isinstance(init_from, tuple) else beginning(init_from)
         sets = shards if isinstance(shards, (str, Path, Shards, Mapping)) else named(given)

@@ -45,9 +45,9 @@ class Tuning:
     """The settings of `tune`.
 
     Attributes:
-        preset: a preset of the trainer for both models; None is "tiny", or with `init_from` that model's own settings.
-        init_from: the folder of a model with the same tokenizer; the base starts from its weights.
-        replay: fraction of rows with plain conversations in fine-tuning, from 0 to below 1.
+        preset: the preset of the trainer for both models; None: "tiny", or with `init_from` the settings of that model.
+        init_from: the folder of a model with the same tokenizer, from whose weights the base model starts.
+        replay: the fraction of rows with plain conversations in fine-tuning, from 0 to below 1.
         settings: texts name=value that change the config of both models, such as "steps=500".
     """
 
@@ -62,7 +62,7 @@ class Tuning:
             raise PlanError(msg)
 
     def check(self) -> None:
-        """Raise PlanError if the models could not be trained with these settings, which needs no data."""
+        """Raise PlanError if the models could not be trained with these settings; this check needs no data."""
         if (ranks := launched().ranks) > 1:
             msg = (
                 f"persona --train must run in one process, and torchrun started {ranks}; start it without torchrun, or "
@@ -83,11 +83,11 @@ class Tuning:
             replace(config, lr=config.lr * TUNE_LR)
 
     def config(self, begun: str | Loaded | None, context: int | None = None) -> TrainConfig:
-        """Return the config of the init_from: the preset, or that of `begun`; all tokens are targets, with `settings`.
+        """Return the config of the base model: the preset, or that of `begun`, with `settings`; all tokens are targets.
 
         Args:
-            begun: the model that the base begins with, if any.
-            context: the context of the model; None: that of the config.
+            begun: the model from which the base model starts; None: random weights.
+            context: the context of the model; None: the context of the config.
         """
         config = starting_config(self.preset, begun)
         if context is not None:
@@ -122,10 +122,16 @@ def tune(
 ) -> Tuned:  # fmt: skip
     """Train OUT/base on all conversations and OUT/model on the answers, and compare them on held-out conversations.
 
-    answers: shards of dialogues with a loss mask. transcripts: shards of all conversations as text, with the same
-    tokenizer and split. windows: the Dataset of `answers`, by which the comparison knows the windows of a conversation;
-    None: each is one. quiet: print no progress. Raises PlanError if a setting is wrong, or if the vocabularies
-    differ; InUse if another process writes into `out`.
+    Args:
+        answers: the token shards of dialogues with a loss mask.
+        transcripts: the token shards of all conversations as text, with the same tokenizer and split.
+        out: the folder of both models.
+        how: the settings; None: `Tuning()`.
+        windows: the Dataset of `answers`, from which the comparison learns which windows belong to one conversation;
+            None: each window is a conversation.
+        quiet: whether to print no progress.
+
+    Raises PlanError if a setting is wrong or the vocabularies differ, and InUse if another process writes into `out`.
     """
     how = how or Tuning()
     how.check()

@@ -1,7 +1,7 @@
 """A web page to talk to a model, served to this machine by Python's standard library; the page loads no other file.
 
-An answer is made ahead of its reader (`ahead`), so a slow one does not hold the model. An error of the model is one
-sentence, on the page and in the terminal, and the server continues.
+An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
+error of the model is one sentence, on the page and in the terminal, and the server continues.
 
 A page of another site must not reach the model. So the Host header must be an IP address or a known name, since any
 other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
@@ -94,8 +94,8 @@ class ChatServer(ThreadingHTTPServer):
     def answer(self, asked: Any) -> Generator[str, None, None]:
         """Return a generator of the answer to {"messages": [{role, content} ...], "system": text}, piece by piece.
 
-        The turns of user and assistant alternate, and begin and end with a user's, 999 at most. Raises PlanError if
-        they do not.
+        The turns of user and assistant must alternate, and begin and end with a turn of the user; 999 are allowed.
+        Raises PlanError if the turns are invalid.
         """
         messages, system = _turns(asked)
         talk = Conversation(
@@ -163,14 +163,14 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def handle_one_request(self) -> None:
-        """Answer one request; a client that leaves ends its connection, which is no error of the server."""
+        """Answer one request; a client that disconnects ends only its connection."""
         try:
             super().handle_one_request()
         except OSError:
             self.close_connection = True
 
     def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
-        """Send one sentence for a request that the library refuses: a method without do_METHOD, or no HTTP."""
+        """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
             self._say(HTTPStatus(code), "the request is not HTTP that this server reads")
@@ -275,4 +275,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
-        """Log nothing: the conversation is nobody's business."""
+        """Log nothing, since the conversation is private."""

@@ -42,13 +42,13 @@ class NormalizeArabic(Stage):
     >>> NormalizeArabic(alef=True, yeh=True)                # also changes words
 
     Args:
-        tatweel: remove the stretching line (U+0640).
-        diacritics: remove vowel signs, shadda, tanwin, the Quran's signs, and hamzas that are signs of their own.
-        alef: write alef with madda, hamza above or below, or wasla as bare alef.
-        yeh: write alef maqsura and the Persian yeh as yeh.
-        ta_marbuta: write ta marbuta as heh.
+        tatweel: whether to remove the tatweel, the stretching line (U+0640).
+        diacritics: whether to remove vowel signs, shadda, tanwin, Quranic signs and combining hamzas.
+        alef: whether to write alef with madda, with hamza above or below, or with wasla as bare alef.
+        yeh: whether to write alef maqsura and the Persian yeh as yeh.
+        ta_marbuta: whether to write ta marbuta as heh.
 
-    Changed characters are counted as arabic.tatweel ...
+    Changed characters are counted as arabic.tatweel, arabic.diacritics and so on.
     """
 
     tatweel: bool = False
@@ -82,8 +82,9 @@ def switches_on(stage: Any) -> list[str]:
 def mapped(offsets: I64, data: U8, table: U32, which: U8, n_kinds: int) -> tuple[I64, U8, I64]:
     """Replace every character of n texts by `table`; return (offsets int64[n + 1], bytes, changes int64[n_kinds]).
 
-    offsets, data: the texts in UTF-8. table: uint32, the new code point for each code point, or REMOVED; it must not be
-    longer in UTF-8. which: uint8, a number below `n_kinds` for each code point; changes are counted by this number.
+    - offsets, data: the texts in UTF-8.
+    - table: uint32, the new code point for each code point, or REMOVED; it must not be longer in UTF-8.
+    - which: uint8, a number below `n_kinds` for each code point; changes are counted by this number.
     """
     n = len(offsets) - 1
     ends, counts = np.zeros(n + 1, np.int64), np.zeros(n_kinds, np.int64)

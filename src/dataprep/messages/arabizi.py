@@ -41,18 +41,19 @@ class NormalizeArabizi(Stage):
     >>> NormalizeArabizi(digits=True, heh=True, sheen=True, repeats=True)    # "Wax 5ouya b7aaaal" -> "Wash khouya bhal"
 
     Args:
-        digits: write 5 as kh, 9 as q, 6 as t, 4 as gh; 2 and 3 have no letter of their own and are kept.
-        heh: write 7 as h, so that two sounds become one letter.
-        sheen: write ch and x as sh.
-        repeats: write three and more of a letter as one.
-        doubles: write two as one, too.
-        vowels: write ou and o as u, y as i, w as u, and remove e; the result is for comparison, and hardly readable.
-        language: change only messages with this value in the column `language`, since French and English use ch and x,
-            too; None: change all messages.
+        digits: whether to write 5 as kh, 9 as q, 6 as t and 4 as gh; 2 and 3 have no equivalent letter and are kept.
+        heh: whether to write 7 as h, which makes two sounds one letter.
+        sheen: whether to write ch and x as sh.
+        repeats: whether to write three or more of the same letter as one.
+        doubles: whether to write two of the same letter as one, too.
+        vowels: whether to write ou and o as u, y as i and w as u, and to remove e. The result is meant for comparison
+            and is hardly readable.
+        language: the value of the column `language` of the messages to change, since French and English use ch and x,
+            too; None: all messages are changed.
 
-    Only words of ASCII letters and digits with a letter among them change: not 2024, B2B1200, 5dh, 9h, été. Words
-    changed are counted as arabizi.digits ... Measured: docs/chats-safety.md. Raises PlanError if `language` is not a
-    language tag.
+    Only words of ASCII letters and digits that contain a letter change: not 2024, B2B1200, 5dh, 9h or été. Changed
+    words are counted as arabizi.digits, arabizi.heh and so on. docs/chats-safety.md has measurements. Raises PlanError
+    if `language` is not a language tag.
     """
 
     digits: bool = False

@@ -36,9 +36,9 @@ class _Rule(NamedTuple):
     """A rule: its name in the statistics, the flags of the messages that it may change, and the change.
 
     Attributes:
-        find: the search for what is replaced; None: that of laughter.
-        new: the replacement.
-        alone: the white space next to what is removed stays.
+        find: the search for the text to replace; None: the search for laughter.
+        new: the text that replaces it.
+        alone: whether the white space next to removed text is kept.
     """
 
     name: str
@@ -56,21 +56,24 @@ class CleanMessages(Stage):
     >>> CleanMessages(links="<link>", mentions=None, emoji="collapse", kinds=("text", "sticker"))
 
     Args:
-        kinds: the kinds of messages to keep; others are dropped with their kind as the reason (image, system, deleted
-            ...; notices of encryption are system lines).
-        captions: keep a picture or a file that has a caption, as a text; `Turns` learns from it.
+        kinds: the kinds of messages to keep. Other messages are dropped with their kind (image, system, deleted ...) as
+            the reason; notices of encryption are system lines.
+        captions: whether a picture or file that has a caption is kept as a text message with the caption; `Turns`
+            learns from it.
         links: the text that replaces a link; "" removes links, and None keeps them. Other rules do not change the
             inside of a link that is kept.
         emails: the text that replaces an e-mail address; "" removes them, and None keeps them.
         phones: the text that replaces a phone number; "" removes them, and None keeps them. Phone numbers are found by
             the rules of `PII`.
         mentions: the text that replaces a mention (@name); "" removes them, and None keeps them.
-        edit_marks: remove marks such as "<This message was edited>" from a message's end, if the chat's reader left
-            them there.
-        invisible: remove direction marks and control characters.
-        laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
-        max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.
-        emoji: "keep", "drop", or "collapse", which keeps one of a run of equal ones.
+        edit_marks: whether to remove marks such as "<This message was edited>" from the end of a message, if the chat's
+            reader did not remove them.
+        invisible: whether to remove direction marks and control characters.
+        laughter: whether to shorten laughter: hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; also jaja, kkkk, wkwkwk,
+            ههههه, хахаха and ㅋㅋㅋㅋ.
+        max_repeat: the maximum length of a run of one character, except digits, white space and emoji; None: no
+            maximum.
+        emoji: "keep", "drop", or "collapse", which keeps one emoji of a run of equal emoji.
 
     Changes are counted by rule, in the order in which rules are applied: captions, edit_marks, links, emails, mentions,
     phones, invisible, emoji, laughter, repeats. A message with nothing left is dropped as `empty`. Authors are not
@@ -181,7 +184,8 @@ class CleanMessages(Stage):
     ) -> tuple[R.Texts, npt.NDArray[np.bool_], U16, dict[str, tuple[I64, I64]]]:
         """Return (the texts after all rules, bool[n]: whether a rule changed each, the flags of the results, the cuts).
 
-        flags: those of each text. The cuts are, by rule, int64[n], their number and their bytes in each text.
+        flags: the flags of each text. The cuts are, for each rule, the number and the total bytes of the cuts in each
+        text, int64[n].
         """
         changed = np.zeros(len(flags), np.bool_)
         cuts: dict[str, tuple[I64, I64]] = {}

@@ -26,7 +26,8 @@ part = kernel(cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper
 def words_with(offsets: I64, data: U8, rows: I64, table: U32, flag: int) -> I64:
     """Return the spans of words with a sign of a link (flag: LINK) or an at sign (AT); words are between white space.
 
-    rows: int64, the texts to search. table: `characters()`.
+    - rows: int64, the texts to search.
+    - table: `characters()`.
     """
     out, m = np.empty((len(data) // 2 + 1, 2), np.int64), 0
     for d in rows:

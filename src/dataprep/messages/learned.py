@@ -90,9 +90,10 @@ def learned_words(
 ) -> LearnedWords:
     """Count the words of the authors named in `people`, by platform, language and outcome (learned, or why not).
 
-    docs: the exports. messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
-    windows: the training examples made from `messages`; those with another value than 0 in the column `side` are held
-    out.
+    - docs: the exports.
+    - messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
+    - windows: the training examples made from `messages`; those with another value than 0 in the column `side` are held
+      out.
     """
     wrote = pa.concat_tables(runner.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
     ids, raw = wrote["id"].to_numpy(), wrote["words"].to_numpy()

@@ -61,12 +61,11 @@ class Overlaps(Estimator):
     messages names the kept one.
 
     Args:
-        people: a people file (`dataprep people`): all names of a person are compared as one, as authors, in mentions
-            and as names of chats. Without it, a message of a contact who was renamed between two exports is not
-            recognised.
+        people: a people file (`dataprep people`). All names of a person count as equal, as authors, in mentions and as
+            names of chats. Without it, a message of a contact who was renamed between two exports is not recognised.
 
-    Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
-    400 kB per export.
+    One process holds the messages of the times that two exports share (texts and 100 bytes per message), and 400 kB per
+    export, in memory.
 
     >>> dp.Pipeline(Overlaps(), dp.chats.Conversations()).run(dp.read("chats/"), out="talks")    # doctest: +SKIP
     """

@@ -44,19 +44,20 @@ def read(
 
     Args:
         path: a file, a folder, a glob, or a list of them; platforms may be mixed.
-        platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "kakaotalk", "sms",
-            "imessage", "slack", "chat"; None: detected per file.
-        date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
-        merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
-        people: a people file (`dataprep people`): authors, and chats of two people, get the name of the person, so that
-            a contact who was renamed between two exports is one person. None: names are as the exports write them.
+        platform: the platform of the exports: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal",
+            "line", "kakaotalk", "sms", "imessage", "slack" or "chat"; None: the platform of each file is detected.
+        date_order: the order of day, month and year, "dmy", "mdy" or "ymd", for files with ambiguous dates.
+        merge: whether a message that two exports of one chat contain is returned only once (`match_exports.py`,
+            `overlaps.py`).
+        people: a people file (`dataprep people`). Authors, and chats of two people, get the name of the person, so a
+            contact who was renamed between two exports is one person. None: the names of the exports are returned.
         options: parameters of the platform's reader.
 
-    Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
-    Messenger, Instagram, Slack, SMS and chat.db), kind, text, and reply_to (int64, the row of the message that is
-    answered, or null). Chats are in the order of their first messages, the messages of each by time; a message without
-    a time follows the message before it. The numbers of merged messages and of records that are not messages are
-    logged. Memory: twice the size of the messages.
+    The columns are chat, author (null for the platform's own lines), time (timestamp[s], in the time zone of the
+    export; UTC for Messenger, Instagram, Slack, SMS and chat.db), kind, text, and reply_to (int64, the row of the
+    message that is answered, or null). Chats are in the order of their first messages, and the messages of a chat are
+    in the order of their times; a message without a time follows the message before it. The numbers of merged messages
+    and of records that are not messages are logged. This takes memory of twice the size of the messages.
 
     Raises PlanError if a file is not a chat export or the people file is not valid, ReadError if a file is damaged.
 
@@ -90,7 +91,7 @@ def read(
 
 
 def _chats_of(docs: Dataset) -> Dataset:
-    """Return the Dataset without the text files that lie beside the chats."""
+    """Return the Dataset without the text files in the folders of the chats."""
     texts = [part for part in docs.parts if isinstance(part.reader, TextBesideChats)]
     if texts:
         urls = [piece.url for part in texts for piece in part.slices]

@@ -35,15 +35,16 @@ class MessageStats(Stage):
     """Count messages and change nothing; needs the message columns, and reads the column `language` if present.
 
     Args:
-        gap: a pause of this length ends a conversation; in it, a message after another author's is a reply. Unlike in
-            `Conversations`, a reply after the gap does not continue a conversation, and its size has no limit.
-        top: number of authors, chats, emoji ... per part of the input that are counted by name, the most frequent
-            first; the rest is counted together as "others". Memory: one number per name.
+        gap: the length of the pause that ends a conversation, such as "1h". Within a conversation, a message after
+            another author's message is a reply. Unlike in `Conversations`, a reply after the gap does not continue a
+            conversation, and the size of a conversation has no limit.
+        top: the number of authors, chats, emoji and so on that are counted by name in each part of the input, the most
+            frequent first; the rest is counted together as "others". Each name takes memory for one number.
 
-    Counts are named `family.value` (FAMILIES): `kind` of all messages; of those that people wrote `author`, `chat`,
-    `clock` (weekday and hour) and `month`, as the exporting clock showed them; of their texts `language` and `emoji`.
-    Histograms (buckets of powers of two): characters of a text, messages and seconds per conversation, seconds to a
-    reply. Raises PlanError for a gap that is not a duration, and for top=0.
+    Counts are named `family.value` (FAMILIES). `kind` counts all messages. `author`, `chat`, `clock` (weekday and hour)
+    and `month`, in the time zone of the export, count the messages that people wrote; `language` and `emoji` count
+    their texts. The histograms (buckets of powers of two) are of characters per text, messages and seconds per
+    conversation, and seconds until a reply. Raises PlanError for a gap that is not a duration, and for top=0.
 
     >>> MessageStats(gap="30m")
     MessageStats(gap='30m', top=1000)

@@ -77,8 +77,9 @@ class Heap(NamedTuple):
 def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
     """Write every n-gram of the text to a temporary file per part; return one Heap (file) per part.
 
-    blocks: the word numbers of the text, in arrays of any length. part_of: int16[words], the part to which n-grams with
-    this word as the last but one belong. n_parts: number of parts.
+    - blocks: the word numbers of the text, in arrays of any length.
+    - part_of: int16[words], the part to which n-grams with this word as the last but one belong.
+    - n_parts: number of parts.
     """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
     before = np.full(order, BOS, np.int32)
@@ -135,8 +136,8 @@ class Exchange:
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
         """Write the n-grams of part number `part` with their probabilities to files, except those that end with </s>.
 
-        columns: word numbers, int32[order, n], row 0 has the last words. probability: float64[n], NaN if the n-gram is
-        pruned.
+        - columns: word numbers, int32[order, n], row 0 has the last words.
+        - probability: float64[n], NaN if the n-gram is pruned.
         """
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
         for to in range(self.n_parts):
@@ -149,8 +150,8 @@ class Exchange:
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
         """Write the back-off weights that part number `part` computed to files.
 
-        gamma: the weights, float64[n]. contexts: the n-grams to which the weights belong, as word numbers,
-        int32[order, n], row 0 has the last words.
+        - gamma: the weights, float64[n].
+        - contexts: the n-grams to which the weights belong, as word numbers, int32[order, n], row 0 has the last words.
         """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
@@ -217,8 +218,9 @@ def sort_ngrams(columns: I32, n_words: int) -> Sorted:
 def sort_by(keys: I32, perm: I32, spare: I32, n_words: int) -> tuple[I32, I32]:
     """Sort row numbers stably by the keys of the rows; return (sorted row numbers, int32; the unused array).
 
-    keys: the key (a word number from 0 to `n_words` - 1) of each row, int32. perm: the row numbers to sort. spare: an
-    array of the same length as `perm`; both arrays are overwritten.
+    - keys: the key (a word number from 0 to `n_words` - 1) of each row, int32.
+    - perm: the row numbers to sort.
+    - spare: an array of the same length as `perm`; both arrays are overwritten.
     """
     bits = 1
     while (1 << bits) < n_words:

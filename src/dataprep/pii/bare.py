@@ -128,7 +128,8 @@ def is_alone(text: str, start: int, end: int) -> bool:
 def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
     """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
 
-    found: the other ones. end: where the last phone before the run ends; -1 if there is none.
+    - found: the other ones.
+    - end: where the last phone before the run ends; -1 if there is none.
     """
     out = list(found)
     for a, b, sure in numbers(text, start, stop):
@@ -184,7 +185,8 @@ def is_sure(whole: str, digits: str) -> bool:
 def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bool:
     """Return whether the number text[start:end] is a phone: by its groups, or by the words near it.
 
-    sure: its groups show it, if no word speaks of another thing. listed: it follows a phone in a list.
+    - sure: its groups show it, if no word speaks of another thing.
+    - listed: it follows a phone in a list.
     """
     sure = sure or is_home(text, start, end) or is_alone(text, start, end)
     if is_amount(text, end) or is_labelled(text, start):

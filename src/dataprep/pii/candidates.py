@@ -119,7 +119,8 @@ def is_before_phone(points: U32, classes: U16, groups: I64, last: Int, called: I
 def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> Int:
     """Return the last group of the phone that begins at group `at`; -1 if there is none.
 
-    called: as for `form`. end: where the last phone before it ends; -1 if there is none.
+    - called: as for `form`.
+    - end: where the last phone before it ends; -1 if there is none.
     """
     low, high = ends(points, classes, groups, at, called)
     if high < 0:
@@ -265,9 +266,12 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
 def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> I64:
     """Return the next phones of a run from group `at` on, int64[m, 6], as if none had a label or date.
 
-    Their number is at most AHEAD; there are more only if it is AHEAD. called: as for `form`. end: where the last phone
-    before them ends; -1 if there is none. A row of the result is (start, end, first group, the group after the phone,
-    `called` when it was found, where the groups begin that are as long as the first and stand before it).
+    Their number is at most AHEAD; there are more only if it is AHEAD.
+
+    - called: as for `form`.
+    - end: where the last phone before them ends; -1 if there is none. A row of the result is (start, end, first group,
+      the group after the phone, `called` when it was found, where the groups begin that are as long as the first and
+      stand before it).
     """
     out, m = np.empty((AHEAD, 6), np.int64), 0
     while at < len(groups) and m < AHEAD:

@@ -54,8 +54,8 @@ class Line(NamedTuple):
 def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """Yield the lines that may contain wanted personal data, in order.
 
-    offsets: int64[n + 1], offsets of n texts in `data`, UTF-8. wanted: the kinds of personal data to find, as a sum of
-    `kernel.EMAIL`, IP, NUMBER and IBAN.
+    - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
+    - wanted: the kinds of personal data to find, as a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
     view = memoryview(data)  # type: ignore[arg-type]
     for row, start, stop, can in suspects(offsets, data, byte_kinds(), wanted).tolist():
@@ -67,8 +67,10 @@ def find_joined(
 ) -> I64:
     """Return the spans that `find` yields in pieces of a buffer, int64[m, 2], in bytes of the buffer.
 
-    data: UTF-8. starts, stops: int64[n], where each piece begins and ends. find: it gets all pieces in one text and
-    yields (start, end) in characters, in order; no span may cross `between`, which is put between two pieces.
+    - data: UTF-8.
+    - starts, stops: int64[n], where each piece begins and ends.
+    - find: it gets all pieces in one text and yields (start, end) in characters, in order; no span may cross `between`,
+      which is put between two pieces.
     """
     view = memoryview(data)  # type: ignore[arg-type]
     joined = between.join([view[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])

@@ -92,8 +92,10 @@ def _of_run(
 ) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a run of groups of digits.
 
-    groups: where each begins and ends. called: the group that a label calls a phone; -1: none. end: where the last
-    phone before the run ends. others: dates and numbers of books in the run.
+    - groups: where each begins and ends.
+    - called: the group that a label calls a phone; -1: none.
+    - end: where the last phone before the run ends.
+    - others: dates and numbers of books in the run.
     """
     at = 0
     while True:

@@ -48,17 +48,27 @@ class PII(Stage):
     >>> PII(kinds=("email", "phone", "mac", PIIKind("badge", r"EMP-[0-9]{6}")))
 
     Args:
-        kinds: the kinds of data to find. By default: email; ip (public IPv4 and IPv6 addresses); phone (international
-            with + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with
-            separators; decimal digits of any script); card (issued prefixes and lengths, Luhn check digit); iban (the
-            country's length, MOD 97). Additional: rib (French and Moroccan bank accounts, with their key), cin
-            (Moroccan identity cards, after a label), ssn (United States), mac (MAC addresses), api_key (AWS, GitHub,
-            GitLab, Google, Hugging Face, Slack, and sk-...), and `PIIKind` objects for kinds of your own.
+        kinds: the kinds of data to find, as listed below; also `PIIKind` objects, for your own kinds. Default: email,
+            ip, phone, card and iban.
         replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and
             matches are only counted.
-        action: "replace", or "drop", which drops documents (`pii`) and leaves the others unchanged.
-        max_found: documents with more matches than this are dropped. None: action="replace" drops no document, and
+        action: "replace"; or "drop", which drops documents with matches (`pii`) and does not change other documents.
+        max_found: the maximum number of matches in a kept document. None: action="replace" drops no document, and
             action="drop" drops every document with a match.
+
+    The kinds are:
+
+    - email: e-mail addresses
+    - ip: public IPv4 and IPv6 addresses
+    - phone: phone numbers, in decimal digits of any script: international with + or 00, or after @, wa.me/ or phone= as
+      in WhatsApp; national with a leading 0; North American with separators
+    - card: card numbers, by issued prefixes and lengths and the Luhn check digit
+    - iban: bank accounts, by the country's length and MOD 97
+    - rib: French and Moroccan bank accounts, by their key
+    - cin: Moroccan identity cards, after a label
+    - ssn: social security numbers of the United States
+    - mac: MAC addresses
+    - api_key: keys of AWS, GitHub, GitLab, Google, Hugging Face, Slack, and sk-...
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
     match crosses a line break (\n), except a phone number of which one line has only a part.

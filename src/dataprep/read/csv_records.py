@@ -86,9 +86,10 @@ def _bare(line: bytes) -> bytes:
 def csv_records(stream: BinaryIO, delimiter: bytes, max_bytes: int, n_fields: int = 0) -> Iterator[CsvRecord]:
     """Yield the records of CSV; blank lines are skipped.
 
-    delimiter: one byte. max_bytes: a longer record is bad (`too_long`). n_fields: the number of fields of each record;
-    0: that of the first one. Bad are also records with more fields (`too_many_fields`), and those that begin a field
-    with a quote that never ends (`open_quote`).
+    - delimiter: one byte.
+    - max_bytes: a longer record is bad (`too_long`).
+    - n_fields: the number of fields of each record; 0: that of the first one. Bad are also records with more fields
+      (`too_many_fields`), and those that begin a field with a quote that never ends (`open_quote`).
     """
     waiting: deque[tuple[int, bytes | None, int]] = deque()  # lines that are read again
     lines = _lines(stream, max_bytes)

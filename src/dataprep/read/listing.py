@@ -33,9 +33,10 @@ class Listing:
 def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listing:
     """Return the files that a path, folder or glob names; in a folder, files of unknown formats are left out.
 
-    wanted: the format of all files; None: detected per file. skip: list a link to a missing file as not read, instead
-    of raising ReadError. Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if
-    no file has one).
+    - wanted: the format of all files; None: detected per file.
+    - skip: list a link to a missing file as not read, instead of raising ReadError.
+
+    Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if no file has one).
     """
     is_dir = files.is_dir(path)
     is_file = files.exists(path) and not is_dir

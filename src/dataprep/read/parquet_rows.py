@@ -27,8 +27,12 @@ ROW_BYTES = 256 << 20  # of one row; its JSON takes several times as much
 def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[str] | None, url: str = "") -> int:
     """Return how many rows of row group `k` to decode at once, 1 to ROWS.
 
-    f: the open file. metadata: the file's metadata. columns: the names of the columns that are read; None: all. url:
-    the file's name. Raises ReadError if a row of a column refers so often to its dictionary that it has over ROW_BYTES.
+    - f: the open file.
+    - metadata: the file's metadata.
+    - columns: the names of the columns that are read; None: all.
+    - url: the file's name.
+
+    Raises ReadError if a row of a column refers so often to its dictionary that it has over ROW_BYTES.
     """
     group = metadata.row_group(k)
     rows = max(1, group.num_rows)

@@ -86,10 +86,13 @@ def number(
 ) -> Dataset:  # fmt: skip
     """Return the Dataset of the files `found`, which get the numbers 0, 1 ... that are part of document ids.
 
-    Large files are cut into several parts (tasks), and small files of one format share a part. readers: the reader of
-    each format. left_out: files that `Dataset.unread()` must list. skip: leave out a bad file, instead of raising
-    ReadError. A file that is left out has a number too, so that no number changes when the file is repaired.
-    part_bytes: stored bytes of a part; 0: PART_BYTES.
+    Large files are cut into several parts (tasks), and small files of one format share a part.
+
+    - readers: the reader of each format.
+    - left_out: files that `Dataset.unread()` must list.
+    - skip: leave out a bad file, instead of raising ReadError. A file that is left out has a number too, so that no
+      number changes when the file is repaired.
+    - part_bytes: stored bytes of a part; 0: PART_BYTES.
     """
     part_bytes = part_bytes or PART_BYTES
     if len(found) > MAX_FILES:

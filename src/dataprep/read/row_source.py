@@ -46,8 +46,11 @@ class RowSource:
 def write_once(rows: RowSource, text: str, out: str | None) -> str:
     """Write the rows to a Parquet file, unless one with the same key (content) exists; return the file's URL.
 
-    text: the column of texts. out: the folder to write to; None: a cache folder. Raises ReadError if there are no rows
-    or no such column, or if a later table has columns of other types than the first.
+    - text: the column of texts.
+    - out: the folder to write to; None: a cache folder.
+
+    Raises ReadError if there are no rows or no such column, or if a later table has columns of other types than the
+    first.
     """
     cache = os.environ.get("DATAPREP_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "dataprep")
     name = re.sub(r"[^\w.-]+", "-", rows.source).strip("-") or "rows"

@@ -39,9 +39,11 @@ def as_sources(
 ) -> pa.DictionaryArray:
     """Return the source of each of n documents.
 
-    values: the field of each document as a string, or as JSON if `inner` is a path inside it; null if it is missing.
-    inner: the rest of the path. piece: the slice of a file; documents without a value have its source, and are counted
-    in `stats` as `without_source`. seen: the sources of the file so far, to which those of `values` are added.
+    - values: the field of each document as a string, or as JSON if `inner` is a path inside it; null if it is missing.
+    - inner: the rest of the path.
+    - piece: the slice of a file; documents without a value have its source, and are counted in `stats` as
+      `without_source`.
+    - seen: the sources of the file so far, to which those of `values` are added.
 
     Raises ReadError if the file has more than 10,000 sources.
     """

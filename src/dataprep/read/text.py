@@ -53,9 +53,9 @@ class LineBlock:
 def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[LineBlock]:
     """Yield the lines that begin at offsets from `start` to before `stop` (None: the end), in blocks of whole lines.
 
-    stream: must be at offset max(0, start - 1), since the byte before `start` shows whether a line begins at `start`.
-    max_line: bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block. If the
-    stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
+    - stream: must be at offset max(0, start - 1), since the byte before `start` shows whether a line begins at `start`.
+    - max_line: bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block. If
+      the stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
     """
     source = _UntilDamage(stream)
     raw = bytearray(BLOCK + PADDING)
@@ -252,8 +252,10 @@ def documents(
 ) -> Iterator[Batch]:
     """Yield records as batches of documents, columns as a batch of their own.
 
-    Records that are too long or not UTF-8 are recorded in `stats` as dropped. piece: the slice of a file from which
-    they were read. trust: counts good and bad records, and raises ReadError if too many are bad; None: no limit.
+    Records that are too long or not UTF-8 are recorded in `stats` as dropped.
+
+    - piece: the slice of a file from which they were read.
+    - trust: counts good and bad records, and raises ReadError if too many are bad; None: no limit.
     """
     held = _NextBatch()
     try:

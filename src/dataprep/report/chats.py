@@ -40,8 +40,9 @@ def chats(summary: RunSummary) -> str:
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
     """Return HTML: the most frequent names, the largest first, each with its count and a bar; "" if there are none.
 
-    found: the counts by name. style: CSS classes. The other names are summed up in a last row
-    without a bar, since their sum may be longer than every other bar.
+    - found: the counts by name.
+    - style: CSS classes. The other names are summed up in a last row without a bar, since their sum may be longer than
+      every other bar.
     """
     if not found:
         return ""

@@ -20,12 +20,13 @@ I32: TypeAlias = npt.NDArray[np.int32]
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
     """Return, for each offset b in `begins`, the length of the longest start of query[b:] that occurs in `text`, int64.
 
-    query: UTF-8 bytes. begins: offsets in the query, ascending. Lengths are in bytes; this longest start is the match
-    of the offset. suffixes: the suffix array of `text`, int32. If the matches of several offsets end at the same byte
-    of the query, the first match is the longest. Its length is always computed; for the other offsets, the result may
-    be 0. The match of a later offset never ends before that of an earlier offset; so the next match that ends later is
-    searched in steps of doubling size. If `text` contains the whole query, a few comparisons are enough. -1 is in the
-    result if a suffix that was read is outside of the text.
+    - query: UTF-8 bytes.
+    - begins: offsets in the query, ascending. Lengths are in bytes; this longest start is the match of the offset.
+    - suffixes: the suffix array of `text`, int32. If the matches of several offsets end at the same byte of the query,
+      the first match is the longest. Its length is always computed; for the other offsets, the result may be 0. The
+      match of a later offset never ends before that of an earlier offset; so the next match that ends later is searched
+      in steps of doubling size. If `text` contains the whole query, a few comparisons are enough. -1 is in the result
+      if a suffix that was read is outside of the text.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0

@@ -62,8 +62,10 @@ class SpillWriter:
     ) -> None:
         """Write all `items`; a segment is written each time the collected items have a total size of at least `enough`.
 
-        The items that remain at the end are written as a segment too. size: a function that returns the size of an
-        item. sections: a function that takes a list of items and returns the arrays of their segment, one per section.
+        The items that remain at the end are written as a segment too.
+
+        - size: a function that returns the size of an item.
+        - sections: a function that takes a list of items and returns the arrays of their segment, one per section.
         """
         held: list[T] = []
         total = 0
@@ -178,8 +180,8 @@ class SpilledRows:
     ) -> SpilledRows:
         """Return the rows of partition number `partition`, in order of the shuffle files `urls`; reads only headers.
 
-        dtype: the dtype of a header. size: a function that takes n headers and returns the sizes in bytes of their
-        payloads, int64[n].
+        - dtype: the dtype of a header.
+        - size: a function that takes n headers and returns the sizes in bytes of their payloads, int64[n].
         """
         none = np.zeros(0, np.int64)
         rows: list[tuple[Any, ...]] = [(np.zeros(0, dtype), none.astype(np.int32), none, none)]

@@ -63,9 +63,9 @@ def check_template(tok: Tokenizer, template: Template) -> None:
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
     """Return the token ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
 
-    dialogues: lists of {role, name, content, weight}, or their JSON. dtype: type of the ids. An assistant's turn counts
-    in the loss if its weight is null or 1; all other text is context. If the template itself ends with `<|endoftext|>`,
-    no second one is added.
+    - dialogues: lists of {role, name, content, weight}, or their JSON.
+    - dtype: type of the ids. An assistant's turn counts in the loss if its weight is null or 1; all other text is
+      context. If the template itself ends with `<|endoftext|>`, no second one is added.
     """
     plans: dict[tuple[Speaker, ...], TurnPlan] = {}
     parts = _Parts()
@@ -89,8 +89,10 @@ def encode_prompt(
 ) -> list[int]:
     """Return the token ids of a dialogue up to the offset at which the assistant's next turn begins.
 
-    messages: the turns so far, each with `role`, `content` and, optionally, `name`. name: the name of the assistant,
-    for templates that write names. A model that learned dialogues in this template continues the ids with an answer.
+    - messages: the turns so far, each with `role`, `content` and, optionally, `name`.
+    - name: the name of the assistant, for templates that write names. A model that learned dialogues in this template
+      continues the ids with an answer.
+
     Raises PlanError if the template rejects the order of the roles.
     """
     turns = [*_checked(messages), {"role": "assistant", "name": name, "content": ""}]
@@ -159,7 +161,8 @@ def _encoded(tok: Tokenizer, parts: _Parts, ends: list[int], dtype: npt.DTypeLik
 def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:
     """Join the ids of texts (each followed by a separator, which is dropped) and special tokens in their order.
 
-    stops: exclusive ends of the texts in `ids`. ends: exclusive ends of the dialogues, in parts.
+    - stops: exclusive ends of the texts in `ids`.
+    - ends: exclusive ends of the dialogues, in parts.
     """
     counts = np.ones(len(parts.codes), np.int64)
     codes = np.array(parts.codes, np.int64)

@@ -126,7 +126,7 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
         data, entry = atomic.read_bytes(tokenizer), run.shards.manifest.tokenizer
         if entry is not None and entry.file_hash not in (None, content_hash(data)):
             msg = (
-                f"{tokenizer} is not the tokenizer that encoded these shards; put that one back (`dataprep verify` "
+                f"{tokenizer} is not the tokenizer that encoded these shards; restore that one (`dataprep verify` "
                 "checks all files)"
             )
             raise PlanError(msg)

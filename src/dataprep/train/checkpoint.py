@@ -61,10 +61,13 @@ def data_key(sets: Mapping[str, Shards]) -> str:
 
 
 def root_of(sets: Mapping[str, Shards], before: str) -> str:
-    """Return one hash (SHA-256, in hex) of all that a model is trained on: `Shards.root` of all sets, and `before`.
+    """Return one hash (SHA-256, in hex) of all training data of a model: `Shards.root` of all sets, and `before`.
 
-    before: this hash of the model that training starts from; "" for random weights. A model with random weights and
-    one set has the root of the set's shards.
+    Args:
+        sets: {name: token shards}.
+        before: this hash of the model that training starts from; "" for random weights.
+
+    A model with random weights and one set has the root of the set's shards.
     """
     roots = [*([before] if before else []), *(shards.root for shards in sets.values())]
     return roots[0] if len(roots) == 1 else hashlib.sha256("\n".join(roots).encode()).hexdigest()
@@ -98,9 +101,14 @@ def _written(out: Path) -> list[Path]:
 def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
     """Write `content` as the checkpoint `path`; delete other checkpoints of the run in its folder.
 
-    keep_checkpoints: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to
-    keep. Checkpoints of later steps are deleted too: they were written before the run was rolled back.
-    Raises DataprepError if writing fails; no file has changed then.
+    Args:
+        path: the path of the new checkpoint.
+        content: the content of the new checkpoint.
+        keep: the number of the newest checkpoints to keep, including the new one.
+        besides: one more checkpoint to keep.
+
+    Checkpoints of later steps are deleted too, since they were written before the run was rolled back. Raises
+    DataprepError if writing fails; no file has changed then.
     """
     try:
         with whole(path) as f:

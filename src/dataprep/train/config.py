@@ -48,57 +48,53 @@ RUN_ONLY = {
 class TrainConfig:
     """The settings of a training run; the defaults are common values for language models trained with AdamW.
 
-    Settings of rows.
-
     Attributes:
+        model: the shape of the model.
         layout: the name of the rule by which documents become rows of `model.context` tokens.
-        masks: if shards have loss masks, whether the loss counts only targets with mask 1.
-        mask_documents: whether tokens attend only to tokens of their own document; None means True in all layouts but
+        masks: whether the loss counts only targets with mask 1, if shards have loss masks.
+        mask_documents: whether tokens attend only to tokens of their own document; None: True in all layouts but
             "contiguous".
-        weights: weight of each set of shards; the sets' rows are mixed in these proportions, or, if it is None, in
-            proportion to their numbers.
-        objective: what the model learns to predict, "next" (the next token), "prefix" or "span" (see `objectives`).
+        weights: {set of shards: weight}; the rows of the sets are mixed in these proportions. None: in proportion to
+            their numbers of rows.
+        objective: the learning objective, "next" (the next token), "prefix" or "span" (see `objectives`).
         corruption: for "span", the fraction of tokens that are hidden.
         mean_span: for "span", the mean number of tokens per hidden span.
-        steps: number of optimiser steps; None means one pass over the tokens.
-        batch: rows per step.
-        micro_batch: rows on the device at once; None means all rows of a step, "auto" as many as fit into memory.
-        recompute: whether to use activation checkpointing, which stores only the inputs of blocks and computes the rest
-            again for the gradient.
-        lr: highest learning rate.
-        warmup: number of steps in which the learning rate rises to `lr`.
+        steps: the number of optimiser steps; None: one pass over the tokens.
+        batch: the number of rows per step.
+        micro_batch: the number of rows on the device at once; None: all rows of a step; "auto": as many as fit into
+            memory.
+        recompute: whether to use activation checkpointing, which stores only the inputs of blocks and recomputes the
+            rest for the gradient.
+        lr: the maximum learning rate.
+        warmup: the number of steps in which the learning rate rises to `lr`.
         schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share
             `decay` of the steps) or "constant".
-        final_lr: last learning rate, as a fraction of `lr`.
+        decay: the share of the steps, at their end, in which "wsd" lowers the learning rate.
+        final_lr: the last learning rate, as a fraction of `lr`.
         weight_decay: the weight decay of AdamW.
         betas: the two decay rates of AdamW's moments.
-        clip: maximum gradient norm; 1e9 disables clipping.
-        seed: seed of all random numbers.
-        on_spike: what to do about a step whose loss is far above those before it: "report" it, "skip" its update of the
-            weights, or "rollback" to the newest checkpoint and leave out the data up to this step.
-        dpo: beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
-        lora: rank of the low-rank updates; None means that all weights are trained.
-        lora_alpha: updates are multiplied by lora_alpha / lora, or by 2 if it is None.
-        lora_targets: matrices that have an update.
-        lora_dropout: fraction of an update's inputs that are set to 0.
-        lora_base: format of the frozen matrices, "plain" or "nf4" (QLoRA).
-        eval_every: steps between validations.
-        save_every: steps between checkpoints.
-        log_every: steps between reports.
-        eval_rows: maximum number of rows per validation.
-        keep_checkpoints: number of the newest checkpoints to keep.
+        clip: the maximum gradient norm; 1e9 disables clipping.
+        seed: the seed of all random numbers.
+        on_spike: the treatment of a step whose loss is far above those before it: "report" only reports it; "skip" does
+            not update the weights; "rollback" returns to the newest checkpoint and leaves out the data up to this step.
+        dpo: the beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
+        lora: the rank of the low-rank updates; None: all weights are trained.
+        lora_alpha: the updates are multiplied by lora_alpha / lora; None: by 2.
+        lora_targets: the matrices that have an update.
+        lora_dropout: the fraction of an update's inputs that are set to 0.
+        lora_base: the format of the frozen matrices, "plain" or "nf4" (QLoRA).
+        eval_every: the number of steps between validations.
+        save_every: the number of steps between checkpoints.
+        log_every: the number of steps between reports.
+        eval_rows: the maximum number of rows per validation.
+        keep_checkpoints: the number of the newest checkpoints to keep.
         device: "cpu", "cuda" ..., or "auto" for a GPU if there is one.
-        dtype: number type of activations, or "auto" for bfloat16 if it is fast on the GPU, else float32.
-        compile: whether to use torch.compile; None means only on CUDA, if Triton is installed.
+        dtype: the number type of activations, or "auto" for bfloat16 if it is fast on the GPU, else float32.
+        compile: whether to use torch.compile; None: only on CUDA, if Triton is installed.
         shard_optimizer: whether each of several processes (torchrun) holds only a part of AdamW's moments (ZeRO stage
             1).
         reduce_dtype: the number type in which processes exchange gradients.
-
-    Settings of steps.
-
-    Settings of LoRA.
-
-    Settings of the run.
+        attention: the back end of attention, one of `BACK_ENDS`; "auto": the fastest that the device has for the model.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)

@@ -72,9 +72,10 @@ def evaluate(
 ) -> LossSum:  # fmt: skip
     """Return the summed losses of a model over the targets of at most `limit` rows.
 
-    batch: rows per pass. token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown. objective:
-    function that changes the rows read; None: no change. world: the processes that divide the batches among them; all
-    return the sums of all.
+    - batch: rows per pass.
+    - token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown.
+    - objective: function that changes the rows read; None: no change.
+    - world: the processes that divide the batches among them; all return the sums of all.
     """
     [found] = evaluate_groups(model, layout, None, limit=limit, batch=batch, token_bytes=token_bytes,
                               objective=objective, world=world)  # fmt: skip
@@ -99,9 +100,10 @@ def evaluate_groups(
 ) -> list[LossSum]:  # fmt: skip
     """Return the summed losses of a model on each group of documents.
 
-    groups: the number of each document's group, from 0, int[documents of the split]; None: all are group 0. A separator
-    belongs to the document before it. limit: largest number of rows to read; None: all. The other parameters are those
-    of `evaluate`; an `objective` must not move the tokens of a row.
+    - groups: the number of each document's group, from 0, int[documents of the split]; None: all are group 0. A
+      separator belongs to the document before it.
+    - limit: largest number of rows to read; None: all. The other parameters are those of `evaluate`; an `objective`
+      must not move the tokens of a row.
     """
     device = model.device
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)

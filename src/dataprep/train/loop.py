@@ -54,32 +54,38 @@ def train(
 ) -> Result:
     """Train a GPT on token shards, and write checkpoints, metrics.jsonl and the tokenizer to `out`; return the Result.
 
-    `shards` is a folder, or several as {"web": folder, "chat": folder}, with their shares in config.weights. `config`
-    is a TrainConfig, or the name of a preset; None is "tiny", or with `init_from` the config of that model.
+    Args:
+        shards: a folder of token shards, or several as {"web": folder, "chat": folder}, with their shares in
+            config.weights.
+        out: the folder of the run.
+        config: a TrainConfig, or the name of a preset. None: "tiny", or with `init_from` the config of that model.
+        init_from: a checkpoint, the folder of a run, or a result of `load_model`, from whose weights training starts
+            (fine-tuning); the data and the schedule may differ. The shards must be encoded with the tokenizer of that
+            model, and the config must have the shape of that model.
+        lora: the rank for LoRA, instead of the config's value: the model's own weights are frozen, and only low-rank
+            updates of them are trained.
+        dpo: the beta of preference tuning (DPO) on pairs of answers; `shards` are then {"chosen": folder, "rejected":
+            folder}, as `encode_preferences` writes them.
+        resume: whether to resume a run in `out`; False starts over.
+        stop_at: the total number of steps after which the run saves a checkpoint and returns.
+        quiet: whether to print no progress.
+        plot: whether to draw the loss curve on the terminal.
+        tensorboard: whether to also write the metrics to `out`/tensorboard, which needs the extra `tensorboard`.
 
-    `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training starts with the weights of
-    that model (fine-tuning); the data and the schedule may differ. The shards must be encoded with the tokenizer of
-    that model, and the shape in the config must be that of the model. `lora` is the rank for LoRA, in place of the
-    config's: the model's own weights are frozen, and only low-rank updates of them are trained. `dpo` is the beta of
-    preference tuning (DPO) on pairs of answers: then `shards` are {"chosen": folder, "rejected": folder}, as
-    `encode_preferences` writes them.
+    A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, the result is
+    equal bit for bit. A finished run returns its result at once. If the config now has more steps, a run with the
+    schedule "wsd" continues from the checkpoint before its learning rate was lowered, and a run with a constant
+    learning rate from its last checkpoint. A step whose loss or gradient is not finite is skipped (see `guard`).
 
-    A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
-    finished run returns its result at once. If the config now has more steps, a run with the schedule "wsd" continues
-    from the checkpoint before its learning rate was lowered, and one with a constant learning rate from its last
-    checkpoint. A step whose loss or gradient is not finite is skipped (see `guard`).
+    With `resume=False`, a new run in a folder with checkpoints is made in OUT/_unfinished and replaces the old run when
+    it is finished, so an error or a stop before that leaves the earlier run unchanged. Ctrl-C and SIGTERM save a
+    checkpoint after the current step and then end the program as usual.
 
-    `resume=False` starts over. A new run in a folder with checkpoints is made in OUT/_unfinished and takes their place
-    when it is finished, so an error or a stop before leaves the earlier run as it is. Ctrl-C and SIGTERM save a
-    checkpoint after the current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when
-    the run has done n steps in all. With `quiet`, no progress is printed. With `plot`, the loss curve is drawn on the
-    terminal. With `tensorboard`, the metrics are also written to `out`/tensorboard, which needs the extra
-    `tensorboard`.
+    If torchrun started several processes, they share the rows of each batch, and the first process writes and prints. A
+    run may be resumed with another number of processes; with the same number, the result is equal bit for bit on the
+    CPU.
 
-    If torchrun started several processes, they share the rows of each batch, and the first one writes and prints. A run
-    may be resumed with another number of processes; with the same number, it is equal bit for bit on the CPU.
-
-    Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
+    Raises PlanError if the config is invalid, if there are too few tokens for one row, or if the sets cannot be mixed;
     StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
     InUse if another process trains into `out`.
 
@@ -185,8 +191,8 @@ def _stretch(
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
-    If several processes train together, they divide the rows among them, and all have the result. If there are several
-    sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets are.
+    If several processes train together, they divide the rows among them, and all processes get the result. If there are
+    several sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets are.
     """
     if run.pairs is not None:
         _validate_pairs(run, run.pairs, metrics, progress)
@@ -230,8 +236,8 @@ class Asked:
     """A request to end training.
 
     Attributes:
-        signal: the number of the signal that this process received, None until then.
-        of_all: the same of any process, as all of them knew it at the beginning of the step.
+        signal: the number of the signal that this process received; None: no signal yet.
+        of_all: the number of the signal that any process received, as exchanged at the beginning of the step.
     """
 
     signal: int | None = None

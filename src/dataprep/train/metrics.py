@@ -37,10 +37,10 @@ class Watcher(Protocol):
     """An object that also receives the rows of metrics, such as a curve on the terminal or TensorBoard's files."""
 
     def restart(self, rows: list[dict[str, Any]]) -> None:
-        """Forget all rows received before, and take `rows`, the rows of the run so far."""
+        """Discard all rows received before, and take `rows`, the rows of the run so far."""
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Take new rows."""
+        """Receive new rows."""
 
     def close(self) -> None:
         """Close files, if there are any."""

@@ -26,10 +26,10 @@ REPORTING = ("cuda", "xpu", "mps")
 def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig, world: World = ALONE) -> int:
     """Return the largest number of rows, a divisor of `config.batch`, with which a training step fits into memory.
 
-    model: the model, on the device to train on and not compiled (a compiled model needs less memory). The weights of
-    the model and the state of the random generators are the same afterwards. world: the processes among which moments
-    are divided; nothing is exchanged. The result depends only on the model, the
-    config, and the memory that is free on the device.
+    - model: the model, on the device to train on and not compiled (a compiled model needs less memory). The weights of
+      the model and the state of the random generators are the same afterwards.
+    - world: the processes among which moments are divided; nothing is exchanged. The result depends only on the model,
+      the config, and the memory that is free on the device.
 
     Raises PlanError if the device is the CPU, which does not report when its memory is full; DataprepError if not even
     one row fits.

@@ -48,13 +48,16 @@ def step_once(
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
-    rows: the batch, or this process's share of it. lr: learning rate. world: the processes that share the batch. The
-    norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole* batch,
-    so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
-    finite, weights and AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
-    n_targets: number of targets of all processes; None: this process has all of them. pairs: the loss of preference
-    tuning, whose targets are pairs of rows; None: the loss of each token. scaler: that of float16; if a scaled gradient
-    overflows, the norm is `scaling.OVERFLOW`, and weights and moments do not change.
+    - rows: the batch, or this process's share of it.
+    - lr: learning rate.
+    - world: the processes that share the batch. The norm is that before clipping. The loss of each micro-batch is
+      divided by the number of targets in the *whole* batch, so every token has the same weight. A batch without a
+      target has loss 0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change;
+      neither do they if the loss is above `limit`, a scalar.
+    - n_targets: number of targets of all processes; None: this process has all of them.
+    - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
+    - scaler: that of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights and moments
+      do not change.
     """
     device = model.device
     n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)

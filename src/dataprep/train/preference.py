@@ -79,8 +79,9 @@ class Preference:
     def measure(self, model: GPT, limit: int, batch: int, world: World) -> tuple[float, float] | None:
         """Return (mean loss, share of pairs whose chosen answer has gained on the rejected one) of validation pairs.
 
-        limit: most pairs to read. batch: pairs per pass. world: the processes that divide the passes among them. None
-        if there are no validation pairs.
+        - limit: most pairs to read.
+        - batch: pairs per pass.
+        - world: the processes that divide the passes among them. None if there are no validation pairs.
         """
         if self.val is None:
             return None

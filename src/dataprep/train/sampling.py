@@ -64,8 +64,11 @@ class Sampling:
              ) -> Any:  # fmt: skip
         """Return an id for each of several rows, drawn by this rule from the scores of its next id, float (V).
 
-        generators: the random numbers of each row. texts: the ids of each row so far, for the repetition penalty. The
-        ids of all rows are read from the device at once. Raises DataprepError if a score is not finite.
+        - generators: the random numbers of each row.
+        - texts: the ids of each row so far, for the repetition penalty. The ids of all rows are read from the device at
+          once.
+
+        Raises DataprepError if a score is not finite.
         """
         return self.read(self.draw(logits, generators, texts))
 

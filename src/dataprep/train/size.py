@@ -14,8 +14,10 @@ FLOAT, DOUBLE = 4, 8  # bytes of a number
 def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) -> None:
     """Raise CorruptShard if a model of `shape` has more than twice as many weights as are `stored`.
 
-    Raises PlanError if a conversation of `shape.context` tokens needs more memory than this machine has. vocab_size:
-    rows of the embedding. where: names the file in messages.
+    Raises PlanError if a conversation of `shape.context` tokens needs more memory than this machine has.
+
+    - vocab_size: rows of the embedding.
+    - where: names the file in messages.
     """
     weights = weights_of(shape, vocab_size)
     if weights > 2 * stored:  # if it is nearer, the error is that of the first matrix that differs

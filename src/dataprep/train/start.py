@@ -29,11 +29,13 @@ _FREE = {"context", "rope_base"}  # no weight depends on them, if positions are 
 
 
 def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
-    """Return the config to train with: a TrainConfig as it is, a preset by name, or for None the preset "tiny".
+    """Return the config to train with: the given TrainConfig, the named preset, or, for None, the preset "tiny".
 
-    init_from: a checkpoint, the folder of a run, or a loaded model (a result of `load_model`), which is trained
-    further. Then a preset gets the shape of that model, and None means that model's own config, set to one pass over
-    the new data.
+    Args:
+        config: a TrainConfig, the name of a preset, or None.
+        init_from: a checkpoint, the folder of a run, or a loaded model (a result of `load_model`), which is trained
+            further. A preset then gets the shape of that model, and None means that model's own config, set to one pass
+            over the new data.
     """
     if isinstance(config, TrainConfig):
         return config
@@ -69,11 +71,17 @@ def take_weights(
 ) -> tuple[str, str]:  # fmt: skip
     """Copy the weights of `init_from`, a checkpoint, a folder of checkpoints or a loaded model, into `model`.
 
+    Args:
+        model: the model to train.
+        init_from: the earlier model.
+        sets: the shards to train on. Their tokenizer may be that of the earlier model with more special tokens; the
+            embedding of each new token begins with the mean of all embeddings.
+        config: the config of the run.
+
     Returns the hash of the weights, and the hash of the earlier model's data (`checkpoint.root_of`); if that is
-    unknown, both are the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier
-    model with more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the
-    earlier model has another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if
-    there are new tokens and `config` asks for LoRA without training the embedding.
+    unknown, both are the hash of the weights. Raises PlanError if the earlier model has another shape than `model`, if
+    the shards have another tokenizer, vocabulary or separator, or if there are new tokens and `config` asks for LoRA
+    without training the embedding.
     """
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from

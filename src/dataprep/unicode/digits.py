@@ -25,7 +25,10 @@ def _western(signs: str, plain: str) -> npt.NDArray[np.uint32]:
 def western(text: str, signs: str = "", plain: str = "") -> str:
     """Return a text with the decimal digits of all scripts as 0-9, and each character of `signs` as that of `plain`.
 
-    No other character changes. signs: characters outside ASCII. plain: as many characters.
+    No other character changes.
+
+    - signs: characters outside ASCII.
+    - plain: as many characters.
 
     >>> western("०९८७, ０９０, ٠٦")
     '0987, 090, 06'

@@ -57,9 +57,11 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` items (shingles) of each document.
 
-    items: hashes of words or characters. ends: int64[documents + 1], offsets of each document's items. A document with
-    fewer than `n` items has one shingle, which is all of its items; a document without items has no shingle. Returns
-    (offsets into the hashes, int64[documents + 1]; hashes, uint64).
+    - items: hashes of words or characters.
+    - ends: int64[documents + 1], offsets of each document's items. A document with fewer than `n` items has one
+      shingle, which is all of its items; a document without items has no shingle.
+
+    Returns (offsets into the hashes, int64[documents + 1]; hashes, uint64).
     """
     factor = np.uint64(0x9E3779B97F4A7C15)
     starts = np.zeros(len(ends), np.int64)

@@ -106,8 +106,10 @@ def _replaced(offsets: I64, data: U8, entries: U32) -> tuple[I64, U8]:
 def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tuple[I64, U8]:
     """Return the texts without the differences `names`, except those that the later split into units removes anyway.
 
-    The result is offsets int64[n + 1] into UTF-8 bytes, uint8. unit: "word" or "char". names: from `differences`, such
-    as "digits" (each number becomes 0) or "diacritics".
+    The result is offsets int64[n + 1] into UTF-8 bytes, uint8.
+
+    - unit: "word" or "char".
+    - names: from `differences`, such as "digits" (each number becomes 0) or "diacritics".
     """
     replaced = tuple(
         name for name in names if name in ("digits", "fineweb") or (name == "punctuation" and unit != "word")
@@ -126,9 +128,9 @@ def shingles(
 ) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
 
-    unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`). word_split: how words are
-    split, one of words.SPLITS. normalize: the differences to ignore, as `differences` returns them; None: the default
-    for the unit.
+    - unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`).
+    - word_split: how words are split, one of words.SPLITS.
+    - normalize: the differences to ignore, as `differences` returns them; None: the default for the unit.
     """
     offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, word_split))
     if unit == "word":
@@ -149,7 +151,7 @@ def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: t
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True
     """
-    require(word_split in SPLITS, f"split={word_split!r} must be 'unicode' or 'regex'")
+    require(word_split in SPLITS, f"word_split={word_split!r} must be 'unicode' or 'regex'")
     data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
     text = simplified(np.array([0, len(data)], np.int64), data, "word", differences(normalize, "word", word_split))
     ends, items = words(*text, word_split)

@@ -274,4 +274,4 @@ def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
     (tmp_path / name).write_bytes(b"".join(packed[kind](record(http(), i=k)) for k, kind in order))
     docs = Pipeline().run(dp.read(str(tmp_path / name), max_bad=1.0), str(tmp_path / "out"))
     assert docs.count == 3
-    assert f"{says}, in an archive of another compression; compress the archive again in one format" in caplog.text
+    assert f"{says}, in an archive with another compression; compress the archive again in one format" in caplog.text

@@ -52,7 +52,7 @@ def test_a_run_says_its_back_end(shards, config, tmp_path, capsys):
 @pytest.mark.parametrize("name", ["cudnn", "efficient"])
 def test_back_ends_of_other_devices_are_refused(shards, config, tmp_path, name):
     """Before any work, with those that this device has; a name that torch does not have, too."""
-    can = rf"attention='{name}' must be one that computes float32 heads 8 wide on cpu: auto, flash, math"
+    can = rf"attention='{name}' must support float32 and head dimension 8 on cpu; it can be auto, flash, math"
     with pytest.raises(PlanError, match=can):
         train(shards, out=tmp_path / "run", config=replace(config, attention=name), quiet=True)
     assert not list(tmp_path.glob("run/*.pt"))

@@ -1,1 +1,1 @@
-"""Where documents came from: the input files of a Dataset, read again."""
+"""The origin of documents: read the input files of a Dataset again."""

@@ -1,4 +1,4 @@
-"""Read what a Pipeline removed: the documents that it dropped, and the texts that it cut out, from its input."""
+"""Read the documents that a Pipeline dropped and the texts that it cut out, from its input."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
-            msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
+            msg = "it was read by a reader of your own; read it again with that reader, and select the ids in `drops()`"
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"
@@ -73,10 +73,12 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class Removed(Reader):
-    """Base class of readers of what was removed. reader: reads the input. made: identifies the result that removed it.
+    """Base class of readers of removed documents and texts.
 
     Attributes:
-        tables: the tables of what was removed; the paths have no influence on hashes.
+        reader: the reader of the input.
+        made: identifies the result whose stages removed the documents or texts.
+        tables: the drop or cut tables; their paths have no influence on hashes.
     """
 
     reader: Reader
@@ -189,7 +191,8 @@ def dropped_parts(home: Folder) -> tuple[Part, ...]:
 def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Part, ...]]) -> tuple[Part, ...]:
     """Return parts that read the texts which a stage cut to make the Dataset in the folder `home`.
 
-    stage: as in `cut_by`. opened: returns the parts of the sealed Dataset in a folder.
+    - stage: as in `cut_by`.
+    - opened: returns the parts of the sealed Dataset in a folder.
     """
     folders = [*home.saved, home]
     place, label, earlier = cut_by(folders, stage)
@@ -213,7 +216,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage
     if wanted not in labels:
-        require(stage not in by_rule, f"stage={stage!r} keeps no spans, only what each rule cut and examples "
+        require(stage not in by_rule, f"stage={stage!r} stores no spans, only counts and examples per rule "
                 "(`stats`, `dataprep inspect`); `dataprep why DIR ID` shows the cuts of one document")  # fmt: skip
         which = ", ".join(map(repr, labels)) or "there is none"
         msg = f"stage={stage!r} must be one of the stages that cut texts: {which}"

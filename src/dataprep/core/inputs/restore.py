@@ -69,7 +69,7 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
 def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
     """Return the fields of the first record of JSON Lines among the input files, in its order; [] if none can be read.
 
-    `meta` does not say where among the others the text was.
+    `meta` does not state the position of the text among the other fields.
     """
     for reader, url in inputs:
         if type(reader).__name__ == "Jsonl" and is_there(url):
@@ -81,7 +81,7 @@ def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
 
 
 def _inside(value: Any, path: Sequence[str], text: str) -> Any:
-    """Return an object with the text put in at a path of names."""
+    """Return an object with the text inserted at a path of field names."""
     value = dict(value) if isinstance(value, dict) else {}
     value[path[0]] = text if len(path) == 1 else _inside(value.get(path[0]), path[1:], text)
     return value

@@ -1,1 +1,1 @@
-"""The words of the system: documents in batches, Datasets, Stages, Estimators, and the record of what they did."""
+"""The basic types: batches of documents, Datasets, Stages, Estimators, and the records of their work."""

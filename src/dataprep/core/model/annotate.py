@@ -1,4 +1,4 @@
-"""Annotate: write what an Estimator decided as columns, in place of dropping documents or cutting texts."""
+"""Annotate: write the decisions of an Estimator as columns, instead of dropping documents or cutting texts."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name not in ("id
 def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) -> dict[str, pa.DataType]:
     """Return the columns that are added, with their types; {} if `prefix`, the beginning of their names, is None.
 
-    cuts: whether the Estimator cuts texts; if not, it drops documents. centroids: whether it compares vectors, and adds
-    the columns of CENTROIDS too.
+    - cuts: whether the Estimator cuts texts; if not, it drops documents.
+    - centroids: whether it compares vectors, and adds the columns of CENTROIDS too.
     """
     columns = REPEATS if cuts else COLUMNS | (NEAREST if centroids else {})
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
@@ -55,8 +55,11 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
 def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
-    prefix: the beginning of the columns' names. centroids, sized: as in AnnotateClusters. Clusters are written to a
-    table next to that of `verdict`; this takes about 60 bytes of memory per document to drop.
+    - prefix: the beginning of the columns' names.
+    - centroids: as in AnnotateClusters.
+    - sized: as in AnnotateClusters.
+
+    Clusters are written to a table next to that of `verdict`; this takes about 60 bytes of memory per dropped document.
     """
     if prefix is None:
         return verdict

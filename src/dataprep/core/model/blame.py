@@ -40,7 +40,7 @@ def is_ours(stage: object) -> bool:
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether an error that a user's function raised is not replaced: it says what is wrong, or ends the run."""
+    """Return whether an error of a user's function is raised unchanged: one of dataprep, or one that ends the run."""
     return isinstance(error, PASSED) or is_stop(error)
 
 
@@ -65,15 +65,15 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
 
 
 def wrong_answer(stage: object, answer: object, wrong: str, batch: Batch, row: int) -> FunctionFailed:
-    """Return the error which states that the function of a stage returned a wrong answer for a row of a batch.
+    """Return the error for an invalid result that the function of a stage returned for a row of a batch.
 
-    wrong: what is wrong about it, such as "is not of type int32".
+    wrong: the description of the problem, such as "is not of type int32".
     """
     return wrong_value(f"{stage!r} returned {ascii(answer)[:80]}, which {wrong}", batch, row)
 
 
 def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
-    """Return the error which states, by the text `what`, that the value for a row of a batch is wrong."""
+    """Return the error for an invalid value of a row of a batch; what: the description of the problem."""
     names = batch.schema.names
     head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
     id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None
@@ -120,7 +120,8 @@ def applied(
 ) -> Iterator[Batch]:
     """Yield the documents of `flow` with `stages` applied; errors of a user's function name the document and its file.
 
-    ledgers: one per stage, to record what it does; none: nothing is recorded. slices: those that `flow` reads.
+    - ledgers: one ledger per stage, to record its work; empty: nothing is recorded.
+    - slices: the slices that `flow` reads.
     """
     if ledgers:
         for stage, ledger in zip(stages, ledgers, strict=True):
@@ -135,7 +136,7 @@ def applied(
 def each(
     make: Callable[[], Iterable[T]], explain: Callable[[BaseException], None], stays: Stays | None = None
 ) -> Iterator[T]:
-    """Yield the items of what `make` returns; an error of it is passed to `explain`, which may raise another instead.
+    """Yield the items that `make` returns; an error in `make` is passed to `explain`, which may raise another error.
 
     What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it. stays: a
     context manager in which each item is made; None: none.

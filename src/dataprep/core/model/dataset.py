@@ -388,7 +388,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
         state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
-        msg = f"{stored} {state}; run the pipeline again, which makes it again"
+        msg = f"{stored} {state}; run the pipeline again to restore it"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same
     return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard.size)

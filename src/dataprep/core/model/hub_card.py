@@ -1,4 +1,4 @@
-"""The card of a data set on the Hugging Face hub: what `Dataset.push` writes below the metadata of its README.md.
+"""The card of a data set on the Hugging Face hub: the text that `Dataset.push` writes into README.md.
 
 The metadata (features, splits, sizes, and the files of each configuration), which the hub's viewer reads, is written by
 `datasets`.
@@ -24,8 +24,8 @@ LICENCE = (
 def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, has_license: bool) -> str:
     """Return the section of a card, Markdown between two comments: size, a row per stage and reason, and the licence.
 
-    stats: statistics of the run that made the documents; empty if there was none. has_license: whether the metadata
-    states a licence.
+    - stats: statistics of the run that made the documents; empty if there was none.
+    - has_license: whether the metadata states a licence.
     """
     rows = ["| stage | documents | of input | dropped |", "|---|---:|---:|---|"]
     stages = list(stats)

@@ -175,7 +175,7 @@ class Ledger:
             private: True if the texts that were cut must not be quoted.
 
         A few of the documents are passed to the stage once more, with a ledger whose `is_replay` is True, so that the
-        statistics quote texts that the rule cut. What each document loses must not depend on other documents.
+        statistics quote texts that the rule cut. The cuts of a document must not depend on other documents.
         """
         if self.quiet or self.is_replay:
             return
@@ -255,9 +255,11 @@ class Ledger:
                 self._quotes.keep(rule, id_, next((text for text in texts if text.strip()), ""))
 
     def _tally_lost(self, held: HeldBatch, rows: Rows, batch: Batch, at: Rows, lost: npt.NDArray[np.int64]) -> None:
-        """Count the documents that a stage which states no rules made shorter, and quote some of what they lost.
+        """Count the documents that a stage without named rules made shorter, and quote some of the lost texts.
 
-        rows: of the documents in `held`. at: their rows in the returned batch. lost: bytes by which each is shorter.
+        - rows: the rows of the documents in `held`.
+        - at: the rows of the documents in the returned batch.
+        - lost: the number of bytes by which each document is shorter.
         """
         hit = lost > 0
         cuts = self.record.cuts.setdefault(OTHER, RuleCuts())
@@ -316,7 +318,7 @@ class Ledger:
             cuts.examples = [Example(*quote) for quote in self._quotes.of(rule)]
 
     def quote(self, stage: Callable[..., Iterator[Batch]]) -> None:
-        """Run a stage once more on the documents to be quoted, to find what each of its rules cut out of them."""
+        """Run a stage once more on the documents to be quoted, to find the cuts of each of its rules."""
         if waiting := self._quotes.replayed():
             replay = Ledger(self.stage, is_replay=True)
             for _ in stage((replay.received(batch) for batch in waiting), replay):
@@ -379,8 +381,9 @@ class Ledger:
     ) -> None:
         """Add drops to the table and to the counts.
 
-        source, n_bytes: of each document; n_bytes is None if the reader does not know it. where: the batch that a stage
-        received, and the documents' rows in it; None for the records of a reader.
+        - source: the source of each document.
+        - n_bytes: the size of each document in bytes; None if the reader does not know it.
+        - where: the batch that a stage received, and the documents' rows in it; None for the records of a reader.
         """
         filled = {"source": source.cast(pa.string()), "bytes": None if n_bytes is None else pa.array(n_bytes)}
         for name, column in filled.items():

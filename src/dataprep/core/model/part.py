@@ -34,7 +34,7 @@ from .verdict import CutSpans, DropIds, Verdict
 
 REOPEN = (
     "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "
-    "PIPELINE` makes it again"
+    "PIPELINE` restores it"
 )
 
 

@@ -1,7 +1,7 @@
 """State of this process: the slice that it reads as a worker, its limit of time, and the objects that it keeps.
 
-No other module in `core/` has state: a worker process does one task at a time, and what it keeps, such as a model, is
-too large to come with each task.
+No other module in `core/` has state: a worker process does one task at a time, and the objects that it keeps, such as a
+model, are too large to be sent with each task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOCK = threading.RLock()  # what makes an object may use another one
 
 
 def begin(reading: Any) -> None:
-    """Make this process a worker; reading: the place in shared memory where its parent sees what it reads."""
+    """Make this process a worker; reading: the shared memory in which its parent sees the file that it reads."""
     global _reading  # noqa: PLW0603 - of this process
     _reading = reading
 

@@ -1,4 +1,4 @@
-"""Choose the documents of which statistics quote what was cut out, and find the text to quote.
+"""Choose the documents whose cuts the statistics quote, and find the text to quote.
 
 The documents with the smallest hashes of their ids are chosen, for each rule, so that all runs quote the same. Stages
 that state their rules are run once more, on these documents only, to find where each rule cut.
@@ -31,7 +31,7 @@ class Quotes:
     """The texts to quote of one stage, by rule, and the documents that must be read once more for them.
 
     Attributes:
-        most: quotes of a rule.
+        most: the maximum number of quotes per rule.
         chosen: {rule: [(hash of the id, id)]}, smallest first.
         found: {(rule, id): the text}.
         waiting: {id: batch of one row}, the chosen documents.
@@ -101,8 +101,8 @@ def _text(data: bytes, start: int, end: int) -> str:
 def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of `before`, in characters, that `after` does not have, in order.
 
-    The texts are compared once from the front: what is removed is skipped up to where both are the same again. A word
-    that was replaced is one range.
+    The texts are compared once from the front: removed text is skipped up to the offset at which both texts agree
+    again. A word that was replaced is one range.
     """
     i = j = 0
     while i < len(before):

@@ -24,7 +24,7 @@ class Slice:
     """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
 
     Args:
-        file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside.
+        file: the file's number in the Dataset; for a sealed shard, the number that is added to the file numbers inside.
         source: name of the documents' source.
         fingerprint: hash that identifies the content; "": it is computed when a key needs it.
         n_bytes: size as stored.

@@ -21,7 +21,7 @@ from .ledger import Ledger
 
 
 class Declared:
-    """What a Stage and an Estimator state about themselves, for the planner; `Stage` describes each."""
+    """The declarations of a Stage or an Estimator for the planner; `Stage` describes each."""
 
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
@@ -121,7 +121,7 @@ def n_hidden(stages: Sequence[Any]) -> int:
 
 
 def masks(stage: Any) -> bool:
-    """Return whether a Stage, or its class, replaces what is private in quoted texts, so that `masked` must be called.
+    """Return whether a Stage, or its class, replaces private data in quoted texts, so that `masked` must be called.
 
     An Estimator does not.
     """

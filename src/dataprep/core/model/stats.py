@@ -64,7 +64,7 @@ class Example:
 
 @dataclass
 class RuleCuts:
-    """What one rule of a stage cut out of the documents that the stage kept.
+    """The cuts of one rule of a stage in the documents that the stage kept.
 
     Attributes:
         times: the number of cuts; for a stage that does not state its rules, the number of documents that became
@@ -94,7 +94,7 @@ class RuleCuts:
 
 
 def by_bytes(cuts: dict[str, RuleCuts]) -> list[tuple[str, RuleCuts]]:
-    """Return the rules of a stage and what each cut, most bytes first."""
+    """Return the rules of a stage and the cuts of each rule, most bytes first."""
     return sorted(cuts.items(), key=lambda item: (-item[1].bytes, item[0]))
 
 
@@ -126,8 +126,8 @@ class StageStats:
         out: documents returned, by source.
         dropped: dropped documents, by reason and then by source.
         cut: bytes by which documents that are kept became shorter.
-        added: bytes by which others became longer.
-        cuts: what was cut out of kept documents, by rule.
+        added: the number of bytes by which other documents became longer.
+        cuts: the cuts in kept documents, by rule.
         counts: other counters, by name.
         private: the counters whose names identify people.
         moved: drop reasons of documents whose text became part of another document.
@@ -233,7 +233,7 @@ class StageStats:
         return replace(shown, counts=counts, private=set())
 
     def quoted(self, shown: Callable[[list[str]], list[str]]) -> StageStats:
-        """Return the same statistics with other quotations; shown: returns what is to be quoted of each text."""
+        """Return the same statistics with other quotations; shown: a function that returns a text's quotation."""
         found = [*itertools.chain(*self.examples.values(), *(cuts.examples for cuts in self.cuts.values()))]
         texts = iter([text[:EXAMPLE_CHARS] for text in shown([e.text for e in found])])
         examples = {why: [replace(e, text=next(texts)) for e in some] for why, some in self.examples.items()}

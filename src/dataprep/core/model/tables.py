@@ -80,7 +80,7 @@ SPAN = np.dtype(
     ]
 )
 JOINED = "joined"  # the reason of a message that became part of the document `duplicate_of`
-NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
+NOBODY = np.uint64(2**64 - 1)  # `duplicate_of` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
 IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
@@ -128,7 +128,7 @@ def without_columns(rows: pa.Table, *names: str) -> pa.Table:
 
 
 def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
-    """Return rows that a file has, with the columns of `schema`: others are left out, and those it lacks are null.
+    """Return the rows of a file with the columns of `schema`: other columns are left out, and missing ones are null.
 
     Raises ArrowInvalid, which `checked` turns into CorruptShard, if a column that must have values is missing.
     """
@@ -192,8 +192,9 @@ def span_rows(
 ) -> pa.RecordBatch:
     """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
-    duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
-    reason: the rule that cuts each span; None: the stage has one rule.
+    - duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this
+      one.
+    - reason: the rule that cuts each span; None: the stage has one rule.
     """
     known = pa.array(rows["duplicate_of"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
@@ -234,7 +235,7 @@ class Drop:
         source: the document's source.
         bytes: the size of its text in UTF-8 bytes.
         value: the number that the rule compared.
-        label: what a classifier said, such as the language.
+        label: the label of a classifier, such as the language.
     """
 
     id: int
@@ -308,12 +309,16 @@ def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRo
 
 @contextlib.contextmanager
 def checked(
-    url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` makes it again"
+    url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` restores it"
 ) -> Iterator[None]:
     """Convert errors raised inside the `with` block to CorruptShard for the file `url`.
 
-    Network and out-of-memory errors are raised unchanged. what: the kind of file that was expected, for the message.
-    fix: the advice to the user, for the message. Raises Replaced if a later run removed the file.
+    Network and out-of-memory errors are raised unchanged.
+
+    - what: the kind of file that was expected, for the message.
+    - fix: the advice to the user, for the message.
+
+    Raises Replaced if a later run removed the file.
     """
     try:
         yield
@@ -370,7 +375,8 @@ def id_bounds(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
 def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
 
-    kind: folder.DROPS or folder.CUTS. columns: names of the columns to read; None: all. Texts are dictionaries.
+    - kind: folder.DROPS or folder.CUTS.
+    - columns: names of the columns to read; None: all. Texts are dictionaries.
 
     Raises CorruptShard if a table is missing or damaged.
     """

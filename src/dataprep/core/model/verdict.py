@@ -1,4 +1,4 @@
-"""Verdicts: the stages that apply what an Estimator decided, by dropping documents or cutting spans of text."""
+"""Verdicts: the stages that apply the decisions of an Estimator, by dropping documents or cutting spans of text."""
 
 from __future__ import annotations
 

@@ -80,9 +80,11 @@ def audit(
 ) -> Counter[str]:
     """Search all files of a folder for private strings; return {string: count} for those that a rule allows to stay.
 
-    search: finds the private strings. runner: the Runner that searches the files. skip: paths in the folder that are
-    not searched. scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for
-    such a file: it takes the URL of the file and yields the file's strings.
+    - search: finds the private strings.
+    - runner: the Runner that searches the files.
+    - skip: paths in the folder that are not searched.
+    - scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for such a file:
+      it takes the URL of the file and yields the file's strings.
 
     Raises Leak, which names the file and the section of the file, if any other private string is found.
     """

@@ -1,4 +1,4 @@
-"""What differs between the result in a folder and the one that is wanted: stages, settings or input files."""
+"""The differences between the result in a folder and the wanted result: stages, settings or input files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEALED = "Sealed"  # the reader of shards of Datasets
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between the input of an earlier run and that of this one, as URLs; a Dataset counts as one file.
+    """The differences between the input of an earlier run and that of this run, as URLs; a Dataset counts as one file.
 
     Attributes:
         changed: files with other content.
@@ -107,7 +107,8 @@ def _urls(found: Sequence[Place]) -> tuple[str, ...]:
 def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Origin | None) -> str:
     """Return the first difference between the recipe of a folder and another one, as the end of a sentence.
 
-    found, recipe: the folder's recipe, and that of this run. origin: the input files of this run.
+    - found, recipe: the folder's recipe, and that of this run.
+    - origin: the input files of this run.
     """
     return (
         _stages(found.stages, recipe.stages)

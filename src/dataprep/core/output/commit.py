@@ -62,15 +62,15 @@ IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinis
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a run wants to make in a folder; nothing of it depends on what the folder holds.
+    """The result that a run will make in a folder; it does not depend on the content of the folder.
 
     Attributes:
         recipe: the input and the stages.
         origin: the input files; None if a stage hides them.
         forgotten: ids of the documents to leave out, uint64[n].
-        private: whether the result before must not be kept, since a stage hides what it may hold.
+        private: whether the previous result must not be kept, since it may contain data that a stage hides.
         steps: names of the folders of steps that the result may refer to.
-        again: what is done if only the input changed, as the end of a warning; None: parts that did not change are
+        again: the end of a warning, which states the work to do if only the input changed; None: unchanged parts are
             kept.
     """
 
@@ -91,7 +91,7 @@ class Work(Generic[T]):
         files: where new files are written.
         opened: opens the finished result in a folder.
         earlier: folders of results of which finished parts may be kept.
-        result: what is finished; None as long as there is work to do.
+        result: the finished result; None if work remains.
     """
 
     out: str
@@ -165,9 +165,11 @@ class Output(Generic[T]):
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
         """Yield the Work that makes the wanted result; its `result` is set if the folder has it already.
 
-        replace: whether a result of another recipe may be replaced. whole: whether to compare all bytes of a finished
-        result with its receipts. Raises StaleOutput if the folder has files that dataprep did not write, or another
-        result and `replace` is False; InUse if another process writes into it.
+        - replace: whether a result of another recipe may be replaced.
+        - whole: whether to compare all bytes of a finished result with its receipts.
+
+        Raises StaleOutput if the folder has files that dataprep did not write, or another result and `replace` is
+        False; InUse if another process writes into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
             failure.forget(files.path_of(self.url))  # which came after the last file
@@ -231,7 +233,7 @@ class Output(Generic[T]):
         return found
 
     def _recover(self, wanted: Wanted) -> None:
-        """Finish what a killed commit began, and remove what the last one replaced."""
+        """Finish a commit that was killed, and remove the files that the last commit replaced."""
         folder, begun = Folder(self.url), Folder(self.url).unfinished
         recipe = begun.recipe
         is_ready = files.exists(begun.path(MANIFEST))
@@ -280,7 +282,7 @@ class Output(Generic[T]):
         return [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
 
     def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
-        """Return the files of others that are in the way of a result of a kind; names: those in the folder."""
+        """Return the foreign files that block a result of a kind; names: the names of the files in the folder."""
         if kind == TOKENS:  # beside which other files may be
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
@@ -319,8 +321,8 @@ class Output(Generic[T]):
         needed, free = sum(shard.size for shard in old.shards), shutil.disk_usage(files.path_of(self.url)).free
         if needed > free:
             msg = (
-                f"{self.url} keeps its result until the new one is complete, which takes about {decimal(needed)} more, "
-                f"and {decimal(free)} of the disk are free; free some space, or remove the result first "
+                f"the result in {self.url} is kept until the new one is complete, which needs about {decimal(needed)}, "
+                f"but only {decimal(free)} of disk space are free; free some space, or remove the result first "
                 f"(`dataprep prune --all {self.url}`)"
             )
             raise PlanError(msg)
@@ -345,7 +347,7 @@ def _swap_in(out: str) -> None:
 
 
 def _settle(out: str) -> None:
-    """Set aside what the new result does not name, and remove what its recipe does not allow to stay."""
+    """Set aside the files that the new result does not name, and remove those that its recipe does not allow."""
     folder, begun = Folder(out), Folder(out).unfinished
     stale = _stale(folder, folder.complete)
     keeps = None if begun.recipe is None else begun.recipe.keeps
@@ -364,9 +366,9 @@ def _settle(out: str) -> None:
 
 
 def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
-    """Return the paths of what was made from results that `manifest` does not name, and then those of their files.
+    """Return the paths of files derived from results that `manifest` does not name, and then those of the results.
 
-    In this order, what is left by a killed call that removes them says what to remove.
+    With this order, the files that a killed call leaves still identify the files to remove.
     """
     if manifest is None:
         return []

@@ -42,7 +42,7 @@ def write_list(folder: str, ids: Ids) -> None:
 def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str | None:
     """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none.
 
-    of_sources: what each source of a mixture states as `forgotten`, which its documents in the mixture depend on.
+    of_sources: the value `forgotten` of each source of a mixture, on which its documents in the mixture depend.
     """
     own = xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
     stated = {name: one for name, one in (of_sources or {}).items() if one is not None}
@@ -53,7 +53,7 @@ def wanted(homes: Iterable[tuple[str, int]], out: str | None = None) -> Ids:
     """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets.
 
     Args:
-        homes: the folder of each of these Datasets, and what is added to the numbers of its files.
+        homes: the folder of each of these Datasets, and the number that is added to its file numbers.
         out: None: no list.
     """
     shifted = (listed(home) + np.uint64(offset << POSITION_BITS) for home, offset in homes)

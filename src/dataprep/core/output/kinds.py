@@ -1,4 +1,4 @@
-"""Kinds: what a folder holds, as its records say, so that no writer puts its files among those of another result.
+"""Kinds: the kind of result in a folder, by its records, so that no command writes files of another kind into it.
 
 Of a local folder, it is found with the standard library alone: the trainer asks too.
 """
@@ -69,14 +69,14 @@ def has_work(url: str) -> bool:
 
 
 def refuse(url: str, kind: str) -> None:
-    """Raise StaleOutput if a folder has a result of another kind beside which none of `kind` may be written."""
+    """Raise StaleOutput if a folder has a result of a kind that excludes a result of `kind` in the same folder."""
     for other in held(url):
         if other != kind and other not in BESIDE.get(kind, ()):
             raise other_kind(url, other)
 
 
 def other_kind(url: str, kind: str) -> StaleOutput:
-    """Return the error that a folder holds a result of a kind, beside which another must not be written."""
+    """Return the error for a folder that has a result of a kind which excludes other results in the same folder."""
     return StaleOutput(f"{url} holds {NOUNS[kind]}; give another folder as out")
 
 

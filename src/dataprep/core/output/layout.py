@@ -1,4 +1,4 @@
-"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN), and what one folder holds.
+"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN), and a folder's content.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete while this exists; it names all files of the result
 OUT/recipe.json        the input and the stages that made the result
@@ -254,7 +254,7 @@ def step_name(number: int, label: str, key: str) -> str:
     Args:
         number: its number, from 1, in the Pipeline.
         label: its name there.
-        key: hash of all that decides its result.
+        key: a hash of everything that determines its result.
     """
     return f"{number:02d}-{label}-{key[:STEP_DIGITS]}"
 

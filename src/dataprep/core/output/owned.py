@@ -72,7 +72,7 @@ _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{IN
 
 
 def begin(out: str) -> None:
-    """Create the journal (list of files that dataprep created) of an output folder, unless it has one that is whole.
+    """Create the journal (list of files that dataprep created) of an output folder, unless it has a complete one.
 
     Files of earlier runs are entered too. Nothing is done on object stores, which have no journal. Raises PlanError if
     the folder cannot be written.
@@ -105,7 +105,7 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def refuse(out: str, others: Sequence[str]) -> None:
-    """Raise StaleOutput, which names the first, if `others`, files in `out` that are in the way, has any."""
+    """Raise StaleOutput, which names the first, if there are foreign files in `out` that block the result: `others`."""
     if others:
         mine, not_mine = _divided(out, others[:1])
         what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
@@ -114,7 +114,7 @@ def refuse(out: str, others: Sequence[str]) -> None:
 
 
 def check_file(url: str, what: str, *begins: str) -> None:
-    """Raise StaleOutput if the file `url`, which will be written, is there and is not `what`, such as "an HTML page".
+    """Raise StaleOutput if the file to write, `url`, exists and is not `what`, such as "an HTML page".
 
     begins: how the files begin that may be replaced, without white space and in lower case. Empty files may also be
     replaced, and so may JSON files that have a checksum and the fields named by one of `begins`, in any order, since a
@@ -254,9 +254,9 @@ def homes(url: str) -> list[str]:
 
 
 def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the files under `names` that are ours, unfinished ones included, and those that are not.
+    """Return the files under `names` that dataprep wrote, including unfinished ones, and the foreign files.
 
-    Journals come last, since a call after a killed one finds in them what is ours.
+    Journals come last, since a call after a killed call needs them to identify the files of dataprep.
     """
     local = files.is_local(out)
     out = os.path.abspath(files.path_of(out)) if local else out
@@ -274,7 +274,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
 def _is_copied(out: str, ours: set[str]) -> bool:
     """Return whether a folder around which there is a journal was copied there, without a journal of its own.
 
-    ours: what the journals list; the manifest that tells what the folder holds is not among it.
+    ours: the files that the journals list, without the manifest, which describes the content of the folder.
     """
     place = files.join(out, MANIFEST)
     return place not in ours and not is_journal(os.path.join(out, JOURNAL)) and _record(place).get("kind") in MANIFESTS
@@ -301,7 +301,7 @@ def _journaled(out: str) -> set[str]:
 
 
 def _named_by_receipts(out: str) -> set[str]:
-    """Return the files in a folder without a journal that a manifest or receipt names, or that have a name of ours."""
+    """Return the files in a folder without a journal that a manifest or receipt names, or that have dataprep's names."""
     found: set[str] = set()
     datasets, tokens, indexes = set[str](), set[str](), set[str]()
     listed = list(_files(out))

@@ -1,7 +1,7 @@
 """Records: JSON objects of an output folder's state as frozen dataclasses, which the trainer reads too.
 
-A reader is tolerant forwards: a field that it does not know is kept in `more`, and a missing optional field has its
-default. It is strict about a newer format: one sentence says so.
+Reading is tolerant: an unknown field is kept in `more`, and a missing optional field has its default. A newer format is
+an error of one sentence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def records(kind: Callable[[], type[R]], **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class StateRecord:
-    """Base class of records: a JSON object as a frozen dataclass. more: fields that this version does not know."""
+    """Base class of records: a JSON object as a frozen dataclass. more: the fields that this version does not know."""
 
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -82,7 +82,7 @@ class StateRecord:
 
 
 def _not_ours(url: str, why: str) -> CorruptShard:
-    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again, which makes it again")
+    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again to restore it")
 
 
 def _is_needed(one: Any) -> bool:

@@ -75,7 +75,7 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
 
 
 def _instead(url: str) -> str:
-    """Return what a path without a Dataset is, in brackets."""
+    """Return, in brackets, a description of a path that contains no Dataset."""
     if token_folders(url):
         return " (it holds token shards)"
     if not files.exists(url):

@@ -61,19 +61,19 @@ class Shard(File):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(StateRecord):
-    """What makes a result: the input and the stages.
+    """The input and the stages from which a result is made.
 
     Attributes:
         kind: DATASET, TOKENS or INDEX.
         key: a hash of the input and the stages.
-        stages: what `describe` returns for each.
-        lost: {what: [the first stage that loses it, the way out]}.
+        stages: the result of `describe` for each stage.
+        lost: {data that is lost: [the first stage that loses it, the remedy]}.
         forgotten: hash of the ids that were left out.
         parts: the number of tasks.
         generation: a number that grows each time that a result is replaced; files of generation n > 1 have ".gN" before
             the end of their names.
-        keeps: names of the folders of steps that stay, if the result before may not be kept, since this one hides or
-            leaves out what it holds; None if it may be kept.
+        keeps: the names of the step folders that stay, if the previous result must not be kept because it contains data
+            that this result hides or leaves out; None if it may be kept.
     """
 
     kind: str
@@ -105,7 +105,7 @@ class Manifest(Recipe):
         shards: the Parquet files in order of ids.
         stats: the statistics of each stage.
         saved: folders of the saved inputs of Estimators.
-        fits: what each Estimator stated.
+        fits: the facts that each Estimator stated.
         unread: the table of files that were not read.
         origin: the name of the file that lists the input files.
         made_with: versions of Python and pyarrow.
@@ -155,7 +155,7 @@ class WrittenShard(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt(StateRecord):
-    """The record of a finished part: its key, the files that it wrote, and what they hold.
+    """The record of a finished part: its key, the files that it wrote, and their content.
 
     The paths of `files` are relative to the receipt, those of `shards` to the folder.
 
@@ -177,7 +177,7 @@ class OriginFile(StateRecord):
 
     Attributes:
         url: where it was, without passwords.
-        file: its number, or what is added to the numbers of a Dataset.
+        file: its number; for a Dataset, the number that is added to its file numbers.
         source: its name as a source.
         reader: index in `Origin.readers`.
         size: stored bytes.
@@ -231,7 +231,7 @@ class Origin(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSteps(StateRecord):
-    """The names of the steps of a pipeline file, in order; the folder of each is beside this record."""
+    """The names of the steps of a pipeline file, in order; the folder of each step is next to this record."""
 
     format: int = FORMAT
     steps: list[str]
@@ -312,7 +312,7 @@ class TokenManifest(StateRecord):
         documents: the number of documents in all shards.
         bytes: the total size in bytes.
         bytes_per_token: the file with the bytes of text of each id, and its hash.
-        recipe: hash of all that decides the shards.
+        recipe: a hash of everything that determines the shards.
         settings: the parameters that it covers.
         split: the rule that divides documents into splits, or of a mixture the rule of each source.
         template: the chat template, for shards of chats.

@@ -1,1 +1,1 @@
-"""How tasks are run: the plan, the Runners, and the passes over documents."""
+"""Execution of tasks: the plan, the Runners, and the passes over documents."""

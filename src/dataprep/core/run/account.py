@@ -1,4 +1,4 @@
-"""Account: the documents of a run on their way through its passes, and what these did, for the manifest."""
+"""Account: the documents of a run between its passes, and the records of these passes, for the manifest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .context import Context
 
 
 class Account:
-    """The documents of a run, as far as they were processed, and what the passes before did.
+    """The documents of a run after the passes so far, and the records of these passes.
 
     Attributes:
         docs: the documents, with the stages that are still to be applied.
@@ -64,7 +64,7 @@ class Account:
         self._enter(stage)
 
     def _enter(self, stage: Stage) -> None:
-        """Enter a stage; if everything before it is private, what names or quotes it is removed, or else masked."""
+        """Add a stage; if everything before it is private, names and quotations of it are removed or masked."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:

@@ -4,8 +4,8 @@
     Pipeline(...).run(docs, out, runner=Context(Serial(), trial))      # reads a sample
     trial.inputs, trial.reserved
 
-A Context is a Runner itself, so all code that calls tasks takes it for one. Code that must know whether it sees the
-whole input asks `trial_of(run)` or `sees_all(run)`.
+A Context is itself a Runner, so all code that calls tasks can use it. Code that must know whether it sees the whole
+input calls `trial_of(run)` or `sees_all(run)`.
 """
 
 from __future__ import annotations
@@ -93,13 +93,14 @@ def trial_of(runner: Runner) -> Trial | None:
 def given_to(runner: Runner, docs: Dataset) -> Dataset:
     """Return the documents that the run reads of which `runner` is a part; `docs` if it is no part of a run.
 
-    An Estimator's own input may have been saved by a stage before it, without what only the input files state.
+    The input of an Estimator may have been saved after an earlier stage, without data that only the input files
+    contain.
     """
     return (isinstance(runner, Context) and runner.given) or docs
 
 
 def sees_all(runner: Runner) -> bool:
-    """Return whether `runner` reads its whole input: if it is no trial, or one whose samples are complete."""
+    """Return whether `runner` reads its whole input: it is not a trial, or the samples of the trial are complete."""
     trial = trial_of(runner)
     return trial is None or trial.share == 1.0
 
@@ -113,9 +114,12 @@ def place_of(out: str, runner: Runner | None) -> str:
 def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
     """Check that the memory of `runner` suffices for a worker and `n_bytes` more; in a trial, only record it.
 
-    n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
-    instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
-    if the memory is too small.
+    - n_bytes: memory that this process will need.
+    - what: a description of the data that takes the memory, for the message.
+    - instead: the advice to the user, for the message.
+    - grows: True if the amount grows with the input.
+
+    Raises PlanError if the memory is too small.
     """
     trial = trial_of(runner)
     if trial is not None:

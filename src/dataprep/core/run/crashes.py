@@ -1,4 +1,4 @@
-"""Crashes: counts how often each task ended its worker, and decides when to give up, on the task or on one file."""
+"""Crashes: counts how often each task ended its worker, and decides when a task or a file is given up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def _check(item: Any, index: int, why: str) -> None:
 class Crashes:
     """Counts the ends of workers per item; `counts` has the items that are to be tried again, one at a time.
 
-    An item is known to have ended a worker only if it ran alone; of several at once each counts one death at most.
+    An item is known to have ended a worker only if it ran alone; if several items ran at once, each is charged at most
+    once.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class Crashes:
             lost: index and item of the tasks that are lost.
             at: the slice of the item that was read.
             why: in words.
-            advice: what to do, for the message of WorkerDied.
+            advice: the advice to the user, for the message of WorkerDied.
         """
         for index, item in lost:
             known = self.counts.get(index, 0)

@@ -1,4 +1,6 @@
-"""Execute a Plan: save the input of each Estimator, let it decide, and seal what is left; every task has a receipt."""
+"""Execute a Plan: save the input of each Estimator, call its `fit`, and seal the remaining documents.
+
+Every task has a receipt."""
 
 from __future__ import annotations
 

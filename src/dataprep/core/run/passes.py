@@ -61,7 +61,7 @@ class Pass(Generic[T]):
         return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
-        """Return a hash of all that decides the content of an item's file; if it changes, the file is written again."""
+        """Return a hash of everything that determines an item's file; if it changes, the file is written again."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
@@ -77,9 +77,10 @@ def table_once(
 ) -> dict[str, Any]:
     """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
-    .json instead of .parquet. key: hash of all that decides the table; if the receipt states the same, `make` is not
-    called. passes: classes whose intermediate files in the same folder are then deleted.
+    - make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
+      .json instead of .parquet.
+    - key: a hash of everything that determines the table; if the receipt states the same hash, `make` is not called.
+    - passes: classes whose intermediate files in the same folder are then deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

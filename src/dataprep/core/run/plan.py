@@ -1,4 +1,4 @@
-"""Plan: what a Pipeline will do with a Dataset; frozen, and nothing is written to make it."""
+"""Plan: the work that a Pipeline will do on a Dataset; frozen, and made without writing anything."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PlannedStage:
         return Output(self.folder.input.url, open_dataset, nested=True, also=[step.input for step in same])
 
     def wanted(self, docs: Dataset) -> Wanted:
-        """Return what is to be in the saved input of an Estimator: `docs`, with all stages applied."""
+        """Return the wanted content of an Estimator's saved input: `docs`, with all stages applied."""
         described = [describe(stage, label) for stage, label in zip(docs.stages, docs.stage_names, strict=True)]
         parts, noted = len(docs.parts), self.forgotten
         return Wanted(Recipe(kind=DATASET, key=self.key, stages=described, forgotten=noted, parts=parts))
@@ -74,13 +74,13 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a Pipeline will do.
+    """The work that a Pipeline will do.
 
     Attributes:
         docs: the input; forgotten documents are dropped right after reading.
         steps: the stages, with their keys and labels.
         out: the output folder.
-        wanted: what is to be in it.
+        wanted: the result that the folder is to contain.
         sources: of the documents; None if not known yet.
     """
 
@@ -139,7 +139,7 @@ class Plan:
             stage.warm()
 
     def warn(self, stats: Stats) -> None:
-        """Log what looks wrong in the statistics of the result, and sources that a stage names and no document has."""
+        """Log warnings about the statistics of the result, and about sources that a stage names but no document has."""
         for alarm in stats.alarms():
             log.warning(alarm)
         if self.sources is None and (known := sources_in(Stats(stats.stages[:1]))) is not None:
@@ -156,7 +156,7 @@ def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: st
 
 
 def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
-    """Return the folders of the Datasets that are the input, and what is added to the file numbers of each."""
+    """Return the folders of the input Datasets, and the number that is added to the file numbers of each."""
     pieces = (piece for part in docs.parts if isinstance(part.reader, Sealed) for piece in part.slices)
     return {(home.url, piece.file) for piece in pieces if (home := home_of(piece.url)) is not None}
 
@@ -222,7 +222,7 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
 
 
 def lost_by(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
-    """Return what no later stage can see all of: {what: [the first stage that loses it, the way out]}.
+    """Return the data that later stages see only in part: {data: [the first stage that loses it, the remedy]}.
 
     The pipelines that made the folder of `docs` count, too. Raises PlanError if one of `stages` must see it.
     """

@@ -1,8 +1,8 @@
 """Quarantine: files that ended a worker process twice, by their memory, their time or a crash, are not read again.
 
 Only input that is read with on_bad_file="skip" is quarantined. The decisions are kept in OUT/.dataprep-quarantine, so
-that a resumed run decides the same; they hold the hash of a file's content, and no name. A slice of a file is decided
-on alone, since other slices may be finished.
+that a resumed run decides the same; they contain the hash of a file's content, and no name. Each slice of a file is
+decided separately, since other slices may be finished.
 """
 
 from __future__ import annotations

@@ -111,9 +111,11 @@ def write_shard(
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-    flow: the remaining batches. codec: Parquet compression. schema: of the file if there are no batches. most: bytes of
-    text at which it is full. The entry has the number of documents and bytes, the last id, the columns and a hash of
-    the content.
+    - flow: the remaining batches of documents.
+    - codec: Parquet compression.
+    - schema: the schema of the file if there are no batches.
+    - most: the number of bytes of text at which the shard is full. The entry has the number of documents and bytes, the
+      last id, the columns and a hash of the content.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
@@ -138,7 +140,8 @@ def write_shard(
 def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:
     """Write the documents of an account, their tables and receipts; commit and return them as the result of `work`.
 
-    codec: Parquet compression, lz4 for saved steps, zstd for results. label: title of the progress bar.
+    - codec: Parquet compression, lz4 for saved steps, zstd for results.
+    - label: title of the progress bar.
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})
@@ -150,8 +153,8 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     """Return the statistics to save: without examples of forgotten documents, which quote their texts.
 
-    Names and texts are removed from all stages up to the last that hides its input. What a stage replaces as private is
-    replaced in quoted texts too, those of earlier stages included.
+    Names and texts are removed from all stages up to the last that hides its input. Private data that a stage replaces
+    is replaced in quoted texts, too, including those of earlier stages.
 
     stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """

@@ -40,7 +40,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Memory in bytes that one process needs for the whole input, in addition to what a worker takes.
+    """The memory in bytes that one process needs for the whole input, in addition to the memory of a worker.
 
     Attributes:
         what: a description of the data that takes the memory.
@@ -56,7 +56,7 @@ class Reserved:
 class Trial:
     """A run in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
-    An input that is certainly smaller is read completely; of others, the beginnings of up to 8 parts are read.
+    An input that is certainly smaller is read completely; of a larger one, the beginnings of up to 8 parts are read.
 
     Files inside the folder `out`, which earlier steps of the trial wrote, are read whole.
 

@@ -38,7 +38,7 @@ TIMED = hasattr(signal, "setitimer")  # not on Windows
 
 @dataclass
 class Pool:
-    """Worker processes that are kept between tasks; they end when nobody refers to the pool.
+    """Worker processes that are kept between tasks; they end when nothing refers to the pool any more.
 
     Attributes:
         reading: index of the slice that a worker began last.

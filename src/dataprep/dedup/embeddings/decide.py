@@ -117,8 +117,9 @@ class Members:
     def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
         """Read the headers of the documents of one partition, and their vectors if these have at most `most` bytes.
 
-        out: the folder of the temporary files. n_parts: the number of input parts; the documents are in the order of
-        the parts. dim: numbers per vector.
+        - out: the folder of the temporary files.
+        - n_parts: the number of input parts; the documents are in the order of the parts.
+        - dim: numbers per vector.
         """
         urls = [AssignClusters.url(out, number) for number in range(n_parts)]
         rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))
@@ -253,9 +254,10 @@ def decide_cluster(
 ) -> int:
     """Decide which documents of one cluster to drop, write this to `decided`, and return the number of pairs compared.
 
-    rows: the cluster's rows in the partition `members`, in order of preference. limit: a document is dropped if its
-    cosine to a kept one, in ten-thousandths, is above this. capacity: the largest number of kept documents in memory at
-    once. n_old: so many of the rows, the first, are of older Datasets, and are kept.
+    - rows: the cluster's rows in the partition `members`, in order of preference.
+    - limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
+    - capacity: the largest number of kept documents in memory at once.
+    - n_old: so many of the rows, the first, are of older Datasets, and are kept.
     """
     old, pending, compared = rows[:n_old], rows[n_old:], 0
     while len(pending):

@@ -53,7 +53,8 @@ def n_clusters(n_docs: int) -> int:
 def sums(vectors: I16, labels: I32, k: int) -> F64:
     """Return the sum of the vectors that have each label, float64[k, d]; they are exact, as integers below 2^53.
 
-    vectors: int16[n, d]. labels: int32[n], each from 0 to k - 1.
+    - vectors: int16[n, d].
+    - labels: int32[n], each from 0 to k - 1.
     """
     out = np.zeros((k, vectors.shape[1]), np.float64)
     for i in range(len(labels)):
@@ -179,7 +180,9 @@ class DroppedIds:
 def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
     """Yield the vectors of input part `number` in blocks, without zero vectors and without the documents in `dropped`.
 
-    out: the folder of the temporary files. dim: numbers per vector. dropped: None to leave out no document.
+    - out: the folder of the temporary files.
+    - dim: numbers per vector.
+    - dropped: None to leave out no document.
     """
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
     for block in blocks(out, number, dim):

@@ -141,9 +141,10 @@ class LearnWords(Pass[int]):
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
     """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
 
-    texts: the sample, words separated by spaces. seed: decides the initial vectors. Training uses one thread, so that
-    every run returns the same bytes. With one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and
-    the rest may lead to NaN; so the initial vectors are passed in.
+    - texts: the sample, words separated by spaces.
+    - seed: decides the initial vectors. Training uses one thread, so that every run returns the same bytes. With one
+      thread, fastText 0.9.3 initialises only a tenth of its input matrix, and the rest may lead to NaN; so the initial
+      vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))

@@ -29,10 +29,12 @@ def cosine(product: Int, a: Int, b: Int) -> Int:
 def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
     """Find, for each of n documents, the first of m kept documents whose cosine, in ten-thousandths, is above `limit`.
 
-    products: float32[n, m], scalar products. a: lengths (norms) of the n documents' vectors. b: those of the m kept
-    documents' vectors. rows: the index of each of the n documents in `hit` and `similar`. names: a number for each of
-    the m kept documents. If document i is similar to kept document j, names[j] is written to hit[rows[i]], and the
-    cosine (0 to 1) to similar[rows[i]]; otherwise nothing is written.
+    - products: float32[n, m], scalar products.
+    - a: lengths (norms) of the n documents' vectors.
+    - b: those of the m kept documents' vectors.
+    - rows: the index of each of the n documents in `hit` and `similar`.
+    - names: a number for each of the m kept documents. If document i is similar to kept document j, names[j] is written
+      to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]]; otherwise nothing is written.
     """
     n, m = products.shape
     least = np.empty(m, np.float32)
@@ -55,10 +57,13 @@ def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64,
 def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: int, hit: I64, similar: F32) -> I64:
     """Compare n documents with each other, in order; return the entries of `rows` of those to keep.
 
-    products: float32[n, n], scalar products. a: lengths (norms) of the vectors. rows: the index of each document in
-    `names`, `hit` and `similar`. capacity: the largest number of entries to return. limit: a document is dropped if its
-    cosine to an earlier kept one, in ten-thousandths, is above this. If document i is similar to kept document j,
-    names[rows[j]] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]].
+    - products: float32[n, n], scalar products.
+    - a: lengths (norms) of the vectors.
+    - rows: the index of each document in `names`, `hit` and `similar`.
+    - capacity: the largest number of entries to return.
+    - limit: a document is dropped if its cosine to an earlier kept one, in ten-thousandths, is above this. If document
+      i is similar to kept document j, names[rows[j]] is written to hit[rows[i]], and the cosine (0 to 1) to
+      similar[rows[i]].
     """
     n = len(products)
     kept, k = np.empty(n, np.int64), 0

@@ -22,7 +22,8 @@ INDEX = "index.json"
 def keep_vectors(out: str, key: str, embed: str, joined: Joined) -> None:
     """Delete the vectors of older documents in the step's folder `out`, and list the files of those of new ones.
 
-    key: identifies the decisions of this step. embed: hash of the function that made the vectors.
+    - key: identifies the decisions of this step.
+    - embed: hash of the function that made the vectors.
     """
     for number in range(joined.n_old):
         for suffix in ("", ".json"):
@@ -44,7 +45,8 @@ def stored_vectors(older: Sequence[Older], embed: str, joined: Joined) -> tuple[
 def _vectors_of(home: Folder, embed: str, first: int) -> StoredVectors | None:
     """Return the vectors in the steps of a Dataset, or None.
 
-    embed: as in keep_vectors. first: where the Dataset's ids begin among those of all documents.
+    - embed: as in keep_vectors.
+    - first: where the Dataset's ids begin among those of all documents.
     """
     fitted = {fit.get("vectors_of") for fit in home.sealed.fits} - {None}
     for step in home.steps if fitted else ():

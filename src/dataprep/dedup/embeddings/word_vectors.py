@@ -112,8 +112,9 @@ def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
 def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64:
     """Return, for each document, the sum of the vectors of its words, float64[n, d]; these sums of integers are exact.
 
-    hashes: the hashes of all words; those of document i are hashes[ends[i]:ends[i + 1]]. keys, rows, vectors: a
-    WordTable; a word that is not in it has one of the RARE random vectors at the end of `vectors`.
+    - hashes: the hashes of all words; those of document i are hashes[ends[i]:ends[i + 1]].
+    - keys, rows, vectors: a WordTable; a word that is not in it has one of the RARE random vectors at the end of
+      `vectors`.
     """
     n, d = len(ends) - 1, vectors.shape[1]
     known, mask = np.uint64(len(vectors) - RARE), np.uint64(len(keys) - 1)

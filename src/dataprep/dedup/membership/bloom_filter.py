@@ -154,8 +154,8 @@ class BloomFilter:
 def full(capacity: int, found: str) -> DataprepError:
     """Return the error to raise if there are more distinct keys than `capacity`; found: the number of keys, as text."""
     return DataprepError(
-        f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter is wrong more "
-        "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
+        f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter has more "
+        "errors than error_rate; give a larger capacity, or leave it out to have the keys counted"
     )
 
 
@@ -246,11 +246,12 @@ def judge(
 ) -> tuple[U8, int]:
     """Return uint8[paragraphs], 1 for each paragraph to cut, else 0, and the number of new keys that were added.
 
-    keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-    each paragraph. A paragraph is cut if earlier documents added at least the share `threshold` of the paragraph's
-    keys. All paragraphs of a document are cut if earlier documents added at least this share of all the document's
-    keys. Then the keys of the document's other paragraphs are added to `bits`, so that a document is never compared
-    with itself.
+    - keys: uint64, of all paragraphs in order.
+    - units: number of paragraphs of each document.
+    - sizes: number of keys of each paragraph. A paragraph is cut if earlier documents added at least the share
+      `threshold` of the paragraph's keys. All paragraphs of a document are cut if earlier documents added at least this
+      share of all the document's keys. Then the keys of the document's other paragraphs are added to `bits`, so that a
+      document is never compared with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0

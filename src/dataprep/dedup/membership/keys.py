@@ -80,8 +80,8 @@ class KeyUnits:
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
     """Return a 64-bit hash of the normal form of each text, uint64[n]; an empty form is replaced by the unchanged text.
 
-    offsets: int64[n + 1]; text i is data[offsets[i]:offsets[i + 1]], UTF-8 bytes. normalize: the name of a normal form
-    of `forms.py`, or None to hash texts unchanged.
+    - offsets: int64[n + 1]; text i is data[offsets[i]:offsets[i + 1]], UTF-8 bytes.
+    - normalize: the name of a normal form of `forms.py`, or None to hash texts unchanged.
     """
     hashes, chars = unit_hashes(data, offsets[:-1].copy(), offsets[1:].copy(), normalize)  # writable, as in `blocks`
     bare = np.flatnonzero(chars == 0)
@@ -111,8 +111,9 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
 def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicode") -> tuple[U64, I64]:
     """Return the hashes of all runs of `n` words, uint64, and the number of such runs in each of m ranges, int64[m].
 
-    start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer than
-    `n` words has no run. word_split: how words are split, "unicode" or "regex".
+    - start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer
+      than `n` words has no run.
+    - word_split: how words are split, "unicode" or "regex".
     """
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
@@ -242,9 +243,11 @@ class LookUp:
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
     """Look up the keys of one batch in the filter; enter those of text to keep; return the units that were seen before.
 
-    entered: the filter of all earlier keys; changed. found: the arrays that `segments` yields. unit: "document": return
-    the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the byte ranges of text to cut;
-    for n-grams, a line is cut if at least the share `threshold` of its keys was entered by earlier documents.
+    - entered: the filter of all earlier keys; changed.
+    - found: the arrays that `segments` yields.
+    - unit: "document": return the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the
+      byte ranges of text to cut; for n-grams, a line is cut if at least the share `threshold` of its keys was entered
+      by earlier documents.
     """
     if unit == "document":
         return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])

@@ -60,8 +60,11 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
     """Write to `outcome`, in order, which documents of `block` to drop; return (pairs compared, entries skipped).
 
     Each document is compared with the kept documents that share a key with it (entries); beyond a limit per document,
-    further entries are skipped. bands: keys per document. rule: when a document is dropped. Each kept document is
-    entered into `index`; a document for which the index has no space is left undecided.
+    further entries are skipped.
+
+    - bands: keys per document.
+    - rule: when a document is dropped. Each kept document is entered into `index`; a document for which the index has
+      no space is left undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)
@@ -102,9 +105,11 @@ def first_match(
 ) -> tuple[Int, Any]:
     """Return the number of the first kept document similar enough to a document (-1: none), and their similarity.
 
-    found: numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned. own:
-    the contents of the document. bits: the bitmap of these contents. rule: the rule that decides what is similar
-    enough. table, stamp: as in `enter_set`.
+    - found: numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
+    - own: the contents of the document.
+    - bits: the bitmap of these contents.
+    - rule: the rule that decides what is similar enough.
+    - table, stamp: as in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:

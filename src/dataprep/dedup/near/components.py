@@ -106,8 +106,9 @@ class MatchKeys(Pass[KeyRange]):
 def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
     """Return edges (document, first document with the same key), uint32[m, 2], as document numbers.
 
-    keys: uint64[n], ascending; docs: uint32[n], the document of each key. Documents with a number below `first_new` are
-    old; if only old documents have a key, there is no edge for it.
+    - keys: uint64[n], ascending.
+    - docs: uint32[n], the document of each key. Documents with a number below `first_new` are old; if only old
+      documents have a key, there is no edge for it.
     """
     n = len(keys)
     out = np.empty((n, 2), np.uint32)

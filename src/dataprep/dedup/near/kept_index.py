@@ -105,9 +105,13 @@ def candidates(
     """Write the numbers of the kept documents to compare with a document to `found`; return how many there are.
 
     The kept documents to compare share a key with the document, and have a size at which a match by `rule` is possible.
-    slots: int64[bands], the slots of the document's keys. most: the largest number of entries of these slots to read,
-    in order. size: the number of shingles (or words) of the document. stamps: int64, one per kept document. stamp: the
-    document's number, which is written to the entry of each kept document examined, so that none is examined twice.
+
+    - slots: int64[bands], the slots of the document's keys.
+    - most: the largest number of entries of these slots to read, in order.
+    - size: the number of shingles (or words) of the document.
+    - stamps: int64, one per kept document.
+    - stamp: the document's number, which is written to the entry of each kept document examined, so that none is
+      examined twice.
     """
     n_found = 0
     for slot in slots:
@@ -128,9 +132,11 @@ def candidates(
 def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
     """Enter a document into the index of kept documents; return False, without entering it, if the index is full.
 
-    keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition. If
-    a document did not fit, no later document is entered either; these documents are decided in the next round, with an
-    empty index.
+    - keys: uint64[bands].
+    - own: the document's contents.
+    - bits: their bitmap.
+    - row: the document's row in the partition. If a document did not fit, no later document is entered either; these
+      documents are decided in the next round, with an empty index.
     """
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):

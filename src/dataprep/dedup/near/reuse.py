@@ -76,7 +76,8 @@ class StoredKeys:
 def check(older: Older, sketch_key: str, wanted: str) -> None:
     """Raise PlanError if a Dataset has keys that MinHash stored, but none of them was made with these settings.
 
-    sketch_key: hash of the settings; wanted: the settings as text, for the message.
+    - sketch_key: hash of the settings.
+    - wanted: the settings as text, for the message.
     """
     fits = [fit for fit in keys_of(older).fits if "settings" in fit]
     others = [str(fit["settings"]) for fit in fits if fit["sketch_key"] != sketch_key]
@@ -121,8 +122,8 @@ def sibling_steps(out: str) -> list[str]:
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
     """Return all parts of the Datasets, numbered in order, each with the files of its keys if these are stored.
 
-    out: the folder that this deduplication writes to. sketch_key: hash of the settings that decide the
-    keys (hashes of documents).
+    - out: the folder that this deduplication writes to.
+    - sketch_key: hash of the settings that decide the keys (hashes of documents).
     """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))

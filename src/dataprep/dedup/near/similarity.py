@@ -96,7 +96,8 @@ def table_mask(n: Int) -> Int:
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
     """Return how many hashes of `theirs` are in the set stored in `table`, or -1 if there are fewer than `least`.
 
-    n_own: the number of members of that set. stamp: the mark with which `enter_set` entered the set.
+    - n_own: the number of members of that set.
+    - stamp: the mark with which `enter_set` entered the set.
     """
     mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least

@@ -248,10 +248,10 @@ def mix32(x: Int) -> Int:
 def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
     """Write the MinHash signature of one set into `row`: for each permutation, the least permuted hash of the set.
 
-    hashes: uint64, hashes of the set's shingles; their low 32 bits are permuted. a, b: factors and shifts of the
-    permutations, uint32[bands * rows], as long as `row`. Four shingles are taken per pass, so that `row` is loaded and
-    stored a quarter as often. Numba makes uint32 * uint32 a uint64; without the casts the minimum would be over
-    unreduced products, and all signatures nearly equal.
+    - hashes: uint64, hashes of the set's shingles; their low 32 bits are permuted.
+    - a, b: factors and shifts of the permutations, uint32[bands * rows], as long as `row`. Four shingles are taken per
+      pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a uint64; without the
+      casts the minimum would be over unreduced products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
     for i in range(k):
@@ -275,9 +275,10 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
     """Return one 64-bit key per band and document, uint64[bands, n]; 0 for a document without shingles.
 
-    hashes: hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]]. a, b:
-    factors and shifts of the permutations. rows: number of signature values per band. A key also depends on the number
-    of its band, so that equal values in two bands do not make equal keys.
+    - hashes: hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]].
+    - a, b: factors and shifts of the permutations.
+    - rows: number of signature values per band. A key also depends on the number of its band, so that equal values in
+      two bands do not make equal keys.
     """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)

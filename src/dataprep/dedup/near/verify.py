@@ -88,9 +88,13 @@ def decide(
     """Return (decisions on all documents of a partition, number of pairs compared, number of entries skipped).
 
     An entry is a kept document that shares a key with the document to decide on; if there are too many entries, the
-    rest is skipped. rule: when a document is dropped. rows: the documents' headers and contents. origin: uint16[n], the
-    number of each document's Dataset; only documents of the Dataset `new` can be dropped. bands: keys per document.
-    budget: bytes of documents in memory at once.
+    rest is skipped.
+
+    - rule: when a document is dropped.
+    - rows: the documents' headers and contents.
+    - origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new` can be dropped.
+    - bands: keys per document.
+    - budget: bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))

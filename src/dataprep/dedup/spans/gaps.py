@@ -25,12 +25,13 @@ Spans = Any  # a structured array of tables.SPAN
 def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tuple[Spans, Spans]:
     """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
-    repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
-    space between them are cut together with that white space, and with the white space either before or after them. A
-    span of white space names no first occurrence. strips: True if the normal form has no white space at its ends. If
-    the first or last repeat has white space that is to be kept, its span is shortened; unless `strips` is True, the
-    range of its first occurrence is shortened too. final: True if no further repeats follow. If it is False, the last
-    repeats, to which the next ones may be joined, are returned undecided; pass them again together with the next ones.
+    - repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
+      space between them are cut together with that white space, and with the white space either before or after them. A
+      span of white space names no first occurrence.
+    - strips: True if the normal form has no white space at its ends. If the first or last repeat has white space that
+      is to be kept, its span is shortened; unless `strips` is True, the range of its first occurrence is shortened too.
+    - final: True if no further repeats follow. If it is False, the last repeats, to which the next ones may be joined,
+      are returned undecided; pass them again together with the next ones.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(3 * len(repeats), SPAN)

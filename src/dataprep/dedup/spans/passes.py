@@ -205,9 +205,12 @@ class _DistinctUnits:
 def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
     """Look up units in order; enter the new ones into the table, and write the others, as SPANs, to `out`.
 
-    records: the records of the units to look up. units: the records of the `n` distinct units so far. slots: int32, a
-    hash table of their numbers. counts: how often each of them occurred. Returns the new number of distinct units, and
-    the number of rows written to `out`.
+    - records: the records of the units to look up.
+    - units: the records of the `n` distinct units so far.
+    - slots: int32, a hash table of their numbers.
+    - counts: how often each of them occurred.
+
+    Returns the new number of distinct units, and the number of rows written to `out`.
     """
     mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     k: Int = 0

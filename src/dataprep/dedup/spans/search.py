@@ -23,9 +23,12 @@ def find(
 ) -> dict[str, Any]:
     """Write the table of the byte ranges of repeated units to `url`; return the counts for the stage's statistics.
 
-    joined: the documents, after older ones from which nothing is cut. out: the folder of temporary files. unit,
-    normalize: as in Exact. name: the stage's name, for progress bars. key: hash of the settings and input. Disk under
-    `out` during the search: 36 bytes per unit, and 48 bytes per repeat.
+    - joined: the documents, after older ones from which nothing is cut.
+    - out: the folder of temporary files.
+    - unit, normalize: as in Exact.
+    - name: the stage's name, for progress bars.
+    - key: hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per
+      repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)
     partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))

@@ -81,9 +81,10 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
 def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0) -> Iterator[UnitBlock]:
     """Yield all units of the texts with their hashes, at most `n` units at a time (0: the default number).
 
-    offsets: int64[texts + 1] into `data`, UTF-8 bytes. unit: "line", "paragraph" or "span3" (three sentences).
-    normalize: name of the normal form that is hashed; None for the text itself. The hash of three sentences is computed
-    from the sentences' hashes.
+    - offsets: int64[texts + 1] into `data`, UTF-8 bytes.
+    - unit: "line", "paragraph" or "span3" (three sentences).
+    - normalize: name of the normal form that is hashed; None for the text itself. The hash of three sentences is
+      computed from the sentences' hashes.
     """
     held: tuple[Any, ...] = ()
     for text, start, end in _cut(offsets, data, unit, n or BLOCK_UNITS):

@@ -140,9 +140,13 @@ def write_cuts(
 ) -> dict[str, int]:  # fmt: skip
     """Write the table of spans to cut to `url`; return the numbers {"spans", "documents_cut", "bytes_cut"}.
 
-    joined: the documents, after older ones from which nothing is cut. cut: as in SuffixArray. word_split: how words are
-    split. sources: the files of repeats, which have one section per group of documents. firsts: the first id of each
-    group. name: the stage's name, for progress bars. key: hash of the settings and input.
+    - joined: the documents, after older ones from which nothing is cut.
+    - cut: as in SuffixArray.
+    - word_split: how words are split.
+    - sources: the files of repeats, which have one section per group of documents.
+    - firsts: the first id of each group.
+    - name: the stage's name, for progress bars.
+    - key: hash of the settings and input.
     """
     list(runner.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]

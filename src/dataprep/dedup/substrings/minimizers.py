@@ -111,8 +111,10 @@ def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
 def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U64]:
     """Return the records of the windows of all texts: hashes, uint64[m], and `info`, uint64[m] (see the module).
 
-    A record is a run of neighbouring windows whose smallest hash is the same. offsets: int64[n + 1], of the texts in
-    the UTF-8 bytes `data`. base: number of bytes of the input part before these texts.
+    A record is a run of neighbouring windows whose smallest hash is the same.
+
+    - offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`.
+    - base: number of bytes of the input part before these texts.
     """
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
@@ -197,7 +199,8 @@ class WindowRecords(NamedTuple):
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
     """Finish the last record (run of windows of text), and write it to hashes[k] and info[k].
 
-    last: number of the record's last window. state, low: as in WindowRecords.
+    - last: number of the record's last window.
+    - state, low: as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
@@ -208,9 +211,13 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
     """Find the smallest gram hash of each window; write a record to `out` for each run of windows with the same one.
 
-    grams: the hash of each gram. chunk: the windows. slide: grams per window. by_word: if True, a window starts at each
-    of the offsets `starts` of words, else at each byte. k: number of finished records in `out` before the call. Returns
-    the number after the call. The last record may be left unfinished, so that the next chunk can continue it.
+    - grams: the hash of each gram.
+    - chunk: the windows.
+    - slide: grams per window.
+    - by_word: if True, a window starts at each of the offsets `starts` of words, else at each byte.
+    - k: number of finished records in `out` before the call.
+
+    Returns the number after the call. The last record may be left unfinished, so that the next chunk can continue it.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out

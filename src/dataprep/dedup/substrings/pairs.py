@@ -82,8 +82,10 @@ def trim_words(
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
     """Set owner[x] to `m` where it is -1 (no owner), for windows x from low to high - 1; return how many have an owner.
 
-    An owner is the number of an earlier record that has the window too. n: number of windows. covered: the number of
-    windows that had an owner before the call; if it is 0, `owner` is set to -1 first.
+    An owner is the number of an earlier record that has the window too.
+
+    - n: number of windows.
+    - covered: the number of windows that had an owner before the call; if it is 0, `owner` is set to -1 first.
     """
     if not covered:
         for x in range(n):
@@ -100,7 +102,10 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
     """Load the bytes of the records that follow a group into the cache; return True if the group has a tied record.
 
     A record is a run of windows of text; it is tied if the smallest hash of a window may occur twice. The group has the
-    records order[first:stop]. info: the packed description of each record. starts: the offset of each record in `data`.
+    records order[first:stop].
+
+    - info: the packed description of each record.
+    - starts: the offset of each record in `data`.
     """
     tied = False
     for t in range(first, stop):
@@ -120,12 +125,14 @@ def by_pairs(
 ) -> tuple[U64, int, I64]:
     """Find the repeated windows in groups of records by comparing pairs; return (repeats, their number, other groups).
 
-    block: the records. order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes,
-    in order of position. The repeats are written to `out`, or to a longer array (columns: see `repeats.py`). The other
-    groups are the numbers, int64, of the groups that pairs cannot decide, because a record is tied (its smallest hash
-    may occur twice in a window) or because the group has too many different records. rule: defines a window. scratch:
-    work arrays; they are taken out of their tuples first, because Numba counts references to each of them at every
-    call.
+    - block: the records.
+    - order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes, in order of
+      position. The repeats are written to `out`, or to a longer array (columns: see `repeats.py`). The other groups are
+      the numbers, int64, of the groups that pairs cannot decide, because a record is tied (its smallest hash may occur
+      twice in a window) or because the group has too many different records.
+    - rule: defines a window.
+    - scratch: work arrays; they are taken out of their tuples first, because Numba counts references to each of them at
+      every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1

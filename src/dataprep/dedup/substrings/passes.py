@@ -167,8 +167,10 @@ class Partitions:
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
         """Read the files of CountHashes in the folder `out`; return partitions of about PARTITION_BYTES of text each.
 
-        A partition is a group of hashes. n_parts: number of input parts. ranges: for each file, the range [first, last)
-        of its buckets (leading bits of hashes).
+        A partition is a group of hashes.
+
+        - n_parts: number of input parts.
+        - ranges: for each file, the range [first, last) of its buckets (leading bits of hashes).
         """
         urls = [CountHashes.url(out, low) for low, _ in ranges]
         total = np.cumsum(all_sections(urls, n_parts, np.int64))

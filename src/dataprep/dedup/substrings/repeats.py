@@ -198,8 +198,12 @@ def offer(
 ) -> tuple[U64, int]:  # fmt: skip
     """Write the run `chosen` as a span to cut if `run` starts after the covered bytes; then replace `chosen` by `run`.
 
-    A run is text that first occurred in one piece. low, high: the bytes to cover in document `id_`. first: the first
-    row of this document in `out`. The end of a span is rounded to a code point if the next span begins before it.
+    A run is text that first occurred in one piece.
+
+    - low, high: the bytes to cover in document `id_`.
+    - first: the first row of this document in `out`. The end of a span is rounded to a code point if the next span
+      begins before it.
+
     Returns (`out` or a longer array, the number of rows in use).
     """
     reach = chosen[REACH]
@@ -229,7 +233,9 @@ def offer(
 def shrink_start(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
     """Return the first offset in low..high that is not inside a word or, if `cut` is BY_LINE, at which a line begins.
 
-    data: UTF-8 bytes. text: the offsets in `data` at which the text begins and ends. table: `word_table()`.
+    - data: UTF-8 bytes.
+    - text: the offsets in `data` at which the text begins and ends.
+    - table: `word_table()`.
     """
     at, stop = text
     while low < high and low > at:
@@ -248,7 +254,9 @@ def shrink_start(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U3
 def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
     """Return the last offset in low..high that is not inside a word or, if `cut` is BY_LINE, at which a line ends.
 
-    data: UTF-8 bytes. text: the offsets in `data` at which the text begins and ends. table: `word_table()`.
+    - data: UTF-8 bytes.
+    - text: the offsets in `data` at which the text begins and ends.
+    - table: `word_table()`.
     """
     at, stop = text
     while low < high < stop:

@@ -153,10 +153,13 @@ def find(
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    joined: the documents, after older ones, whose own repeats are not looked for. out: the folder of temporary files.
-    width: length of a window, in bytes if `word_split` is "", else in words. word_split: how words are split. name: the
-    stage's name, for progress bars. key: hash of the settings and input. A file has one section of repeats per group of
-    documents. The counts are a dict for the stage's statistics.
+    - joined: the documents, after older ones, whose own repeats are not looked for.
+    - out: the folder of temporary files.
+    - width: length of a window, in bytes if `word_split` is "", else in words.
+    - word_split: how words are split.
+    - name: the stage's name, for progress bars.
+    - key: hash of the settings and input. A file has one section of repeats per group of documents. The counts are a
+      dict for the stage's statistics.
     """
     items = joined.docs.tasks
     hashed = list(runner.map(HashWindows(out, key, width, word_split), items, f"{name}: hash"))

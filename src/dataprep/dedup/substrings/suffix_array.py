@@ -95,7 +95,9 @@ class SortCorpus(Pass[int]):
 def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
     """Write the length in bytes of the window that starts at byte i to first[i]; return the number of windows.
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. rule: defines a window. first: int32[len(data)].
+    - offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`.
+    - rule: defines a window.
+    - first: int32[len(data)].
     """
     n = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -224,10 +226,16 @@ def find(
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
 
-    There is one group, whose first id is 0. joined: the documents, after older ones. out: the folder of temporary
-    files. width: length of a window, in bytes if `word_split` is "", else in words. word_split: how words are split.
-    name: the stage's name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does
-    not fit into the runner's memory, or if pydivsufsort is not installed.
+    There is one group, whose first id is 0.
+
+    - joined: the documents, after older ones.
+    - out: the folder of temporary files.
+    - width: length of a window, in bytes if `word_split` is "", else in words.
+    - word_split: how words are split.
+    - name: the stage's name, for progress bars.
+    - key: hash of the settings and input.
+
+    Raises PlanError if the text does not fit into the runner's memory, or if pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
     task = SortCorpus(out, key, width, word_split, tuple(joined.docs.tasks), runner)

@@ -71,10 +71,14 @@ def by_table(
 ) -> tuple[U64, int]:  # fmt: skip
     """Find the windows of some records that occurred earlier, and write these repeats to `out` from row `k` on.
 
-    Returns (`out` or a longer array, the number of rows in use); columns: see `repeats.py`. block: the records. rows:
-    the numbers of the records to read. rule: defines a window. table: all windows so far; new ones are added to it, and
-    the search stops if it is full. half: only windows with hash % half[1] == half[0] are examined. scratch: work
-    arrays.
+    Returns (`out` or a longer array, the number of rows in use); columns: see `repeats.py`.
+
+    - block: the records.
+    - rows: the numbers of the records to read.
+    - rule: defines a window.
+    - table: all windows so far; new ones are added to it, and the search stops if it is full.
+    - half: only windows with hash % half[1] == half[0] are examined.
+    - scratch: work arrays.
 
     If the last occurrence of a window is in the same record, the window is compared with that occurrence, so that
     periodic text is cheap; otherwise with the copy in the table.

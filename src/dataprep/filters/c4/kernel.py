@@ -95,8 +95,10 @@ def clean_page(
 ) -> tuple[int, int]:
     """Write the cleaned page data[start:stop] to `out` from `first` on; return (code, end of the text in `out`).
 
-    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. log: counts the
-    lines per code, and records what is cut.
+    The page's code is KEEP (0) or the reason to drop the page.
+
+    - room: work buffers.
+    - log: counts the lines per code, and records what is cut.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     n_unended = unended = int(np.int64(0))  # lines without end mark, and their bytes: most of the lines that are cut
@@ -139,7 +141,10 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
     """Apply the rules to the line data[a:b]; return (code, buffer, start, stop); the line's text is buffer[start:stop].
 
     The code is 0 if the line is kept, else the reason to drop it. The buffer is `data`, or `room.cited` if citations
-    were removed. holds: a bit for each phrase or bracket that is in the line. room: work buffers.
+    were removed.
+
+    - holds: a bit for each phrase or bracket that is in the line.
+    - room: work buffers.
     """
     line = data
     a, b = T.strip(line, a, b, rules.classes)
@@ -186,9 +191,11 @@ def by_content(holds: int, rules: C4Rules) -> int:
 def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
     """Append the line line[a:b] to the page in `out`, with a line feed between lines; return the new (w, end).
 
-    classes: class bits of each code point. first: offset in `out` at which the page's text begins. w: offset at which
-    the page's text ends. end: the same offset, without white space at the end of the text; a line can end in white
-    space if a citation was removed.
+    - classes: class bits of each code point.
+    - first: offset in `out` at which the page's text begins.
+    - w: offset at which the page's text ends.
+    - end: the same offset, without white space at the end of the text; a line can end in white space if a citation was
+      removed.
     """
     shown, last = T.strip(line, a, b, classes)
     if w > first:
@@ -208,9 +215,12 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 def no_terminal_punctuation(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
     """Return True if the last byte of line[a:b] alone shows that the line has no end mark.
 
-    This quick test finds most dropped lines. holds: a bit for each phrase or bracket in the line. If there is a
-    bracket, the result is False, since the line may end in a citation. may_end: uint8[256], 0 for bytes that cannot be
-    the last of a kept line. max_word_chars: if the line has more bytes than this, the result is False.
+    This quick test finds most dropped lines.
+
+    - holds: a bit for each phrase or bracket in the line. If there is a bracket, the result is False, since the line
+      may end in a citation.
+    - may_end: uint8[256], 0 for bytes that cannot be the last of a kept line.
+    - max_word_chars: if the line has more bytes than this, the result is False.
     """
     if b - a > max_word_chars or holds & BRACKET:
         return False
@@ -233,8 +243,8 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
     """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written.
 
-    bracketed: contents of a citation other than digits, with the closing bracket. classes: class bits of each code
-    point.
+    - bracketed: contents of a citation other than digits, with the closing bracket.
+    - classes: class bits of each code point.
     """
     w = 0
     while a < b:
@@ -261,8 +271,9 @@ def log_citations(data: U8, a: int, b: int, rules: C4Rules, log: CutLog) -> None
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
     """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if there is none.
 
-    b: the end of the line. bracketed: contents of a citation other than digits, with the closing bracket. classes:
-    class bits of each code point.
+    - b: the end of the line.
+    - bracketed: contents of a citation other than digits, with the closing bracket.
+    - classes: class bits of each code point.
     """
     i = a + 1
     while i < b:

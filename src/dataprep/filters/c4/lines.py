@@ -111,10 +111,11 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
     """Find the lines that end in a block of a page; a block is the BLOCK bytes from data[at] on.
 
-    stop: the offset at which the page ends. Writes the end of each line (as an offset from `at`) to `room.ends`, and
-    the flags for the phrases and brackets in the line to `room.holds`. holds: the flags found so far in the line that
-    began before this block. Returns the number of lines, and the flags found so far in the line that continues after
-    this block.
+    - stop: the offset at which the page ends. Writes the end of each line (as an offset from `at`) to `room.ends`, and
+      the flags for the phrases and brackets in the line to `room.holds`.
+    - holds: the flags found so far in the line that began before this block.
+
+    Returns the number of lines, and the flags found so far in the line that continues after this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -214,8 +215,10 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
     """Return the flags, as one integer, of all phrases in line[a:b]; every offset of the lower-cased line is tried.
 
-    This is slow; use it only for lines that have cased letters beyond ASCII or lost citations. folded: work buffer.
-    lower: the lower case of each code point.
+    This is slow; use it only for lines that have cased letters beyond ASCII or lost citations.
+
+    - folded: work buffer.
+    - lower: the lower case of each code point.
     """
     n = fold_line(line, a, b, folded, lower)
     bits = 0

@@ -234,10 +234,13 @@ def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) ->
 def units_of(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, table: U16) -> tuple[I64, int]:
     """Find the units (documents, paragraphs or lines) with at least `min_letters` letters.
 
-    offsets, data: the texts. unit: 0 document, 1 paragraph (ends at a blank line), 2 line. table: Unicode classes by
-    code point. Returns an array int64[capacity, 4] and the number m of units. The first m rows are (text, start, stop,
-    bytes), in order: the index of the text; the offsets of the first `max_bytes` bytes of the unit, shortened to whole
-    code points; and the size of the whole unit. Letters are counted from `start` to `stop`.
+    - offsets, data: the texts.
+    - unit: 0 document, 1 paragraph (ends at a blank line), 2 line.
+    - table: Unicode classes by code point.
+
+    Returns an array int64[capacity, 4] and the number m of units. The first m rows are (text, start, stop, bytes), in
+    order: the index of the text; the offsets of the first `max_bytes` bytes of the unit, shortened to whole code
+    points; and the size of the whole unit. Letters are counted from `start` to `stop`.
     """
     n = len(offsets) - 1
     room = n

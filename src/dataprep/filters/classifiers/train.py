@@ -122,10 +122,14 @@ def train_classifier(
 ) -> Trained:
     """Train a fastText classifier of the labels in `texts`, and write it to `out`, a local .bin file.
 
-    texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held in
-    memory. settings: the settings of training. test: texts to test on, instead of a share of `texts`; pass it if some
-    texts are variants of each other. positive: the label that `Quality` uses. Labels, settings, data and accuracy are
-    written to `out` with .json appended. Returns the classifier's path, labels and test results.
+    - texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held
+      in memory.
+    - settings: the settings of training.
+    - test: texts to test on, instead of a share of `texts`; pass it if some texts are variants of each other.
+    - positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to `out` with .json
+      appended.
+
+    Returns the classifier's path, labels and test results.
 
     fastText trains in one thread, in a new process whose memory is set to zero: with one thread, version 0.9.3
     initialises only a tenth of its matrix, so with reused memory, each run would produce a different model.

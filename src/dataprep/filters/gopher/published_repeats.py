@@ -49,8 +49,8 @@ class Buffers(NamedTuple):
 def hash_units(data: U8, a: int, b: int, least: int, runs: int, classes: U16, buffers: Buffers) -> int:
     r"""Write the hashes and lengths of the parts between `least` or more `\n` to `buffers`; return their number.
 
-    runs: 1 if all further `\n` belong to the separator. classes: if it is not empty, parts are stripped and blank ones
-    left out.
+    - runs: 1 if all further `\n` belong to the separator.
+    - classes: if it is not empty, parts are stripped and blank ones left out.
     """
     n, first, i = 0, a, a
     while i <= b:

@@ -28,7 +28,9 @@ def published_scores(
 ) -> dict[str, pa.Array]:
     """Return the scores of texts by name, as the code that `preset` names computes them.
 
-    offsets, data: the texts in UTF-8. bullets: signs that begin a bullet line. lists: lists of stop words.
+    - offsets, data: the texts in UTF-8.
+    - bullets: signs that begin a bullet line.
+    - lists: lists of stop words.
     """
     code = CODES[preset]
     keys, in_lists = _keys(lists, folded=preset == "dclm")

@@ -174,8 +174,10 @@ class Finished(NamedTuple):
 def finished_conversations(batches: Iterator[Batch], grouping: Grouping, extra: int = 0) -> Iterator[Finished]:
     """Yield the messages grouped by conversation; conversations are in the order of their first messages.
 
-    Each conversation is yielded after it and all earlier ones have ended. grouping: decides where conversations end.
-    extra: bytes that a message adds to its conversation in addition to its text.
+    Each conversation is yielded after it and all earlier ones have ended.
+
+    - grouping: decides where conversations end.
+    - extra: bytes that a message adds to its conversation in addition to its text.
     """
     held: list[Batch] = []
     numbers: list[I64] = []

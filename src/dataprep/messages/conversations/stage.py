@@ -27,26 +27,27 @@ class Conversations(Stage):
     """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped as `joined`, and the column `kept` of the table of dropped documents has the id of
-    the first. A message without a time forms its own conversation. Media and system lines are joined too, unless
-    `CleanMessages` or a Filter on `kind` comes before.
+    the other messages are dropped with the reason `joined`, and the column `duplicate_of` of the table of dropped
+    documents has the id of the first message. A message without a time forms its own conversation. Media and system
+    lines are joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
-    Chats may be interleaved, as in the export of an account: each chat has its own conversations. A chat is identified
-    by its name, so one in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to the
-    next. Conversations are returned in the order of their first messages.
+    Chats may be interleaved, as in the export of an account; each chat has its own conversations. A chat is identified
+    by its name, so a chat in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to
+    the next. Conversations are returned in the order of their first messages.
 
     Args:
         gap: a duration such as "90s", "30m", "1h" or "2d"; a message joins the conversation of the message before it if
             less time passes between them.
         reply_gap: a duration; the limit that `replies` uses instead of `gap`.
-        replies: a message that answers a message of the chat's newest conversation (column `reply_to`, if present)
-            joins this conversation if less than `reply_gap` passes between the answer and the message before it; an
-            answer never reopens an older conversation.
-        line: template of a message, with {author} and {text}; a message without an author is its text alone.
-        separator: text between messages.
-        cuts: ids of messages that always begin a new conversation.
-        max_bytes: a conversation is split between two messages if it, together with the messages of other chats since
-            its first one, would become larger than this; this limits the memory.
+        replies: whether an answer to a message of the chat's newest conversation (column `reply_to`, if present) joins
+            this conversation if less than `reply_gap` passes between the answer and the message before it. An answer
+            never reopens an older conversation.
+        line: the template of a message, with {author} and {text}; a message without an author is written as its text
+            alone.
+        separator: the text between messages.
+        cuts: the ids of messages that always begin a new conversation.
+        max_bytes: the maximum size in bytes of a conversation together with the messages of other chats since its first
+            message; a larger conversation is split between two messages. This limits the memory.
 
     Raises PlanError for invalid values.
 
@@ -84,7 +85,7 @@ class Conversations(Stage):
         return {"n_messages": pa.uint32(), "end_time": pa.timestamp("s")}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield one document per conversation, after it and all earlier ones have ended; drop its other messages.
+        """Yield one document per conversation, after it and all earlier ones have ended; drop the other messages.
 
         A conversation may span any number of batches.
         """

@@ -5,10 +5,9 @@
     Tomas 09:13 always
     Tomas 09:13 put on the other coat
 
-Consecutive messages of one author are one turn; the messages of others between two turns of the person are one user
-turn together. A conversation ends when nobody writes for `gap`. A window has as many turns as fit; the next window
-repeats the last turns of the one before as context. Answers in the context have weight 0, so each answer is learned
-once.
+Consecutive messages of one author are one turn. All messages of other authors between two turns of the person are one
+user turn. A conversation ends when nobody writes for `gap`. A window has as many turns as fit; the next window repeats
+the last turns of the previous one as context. Answers in the context have weight 0, so each answer is learned once.
 """
 
 from __future__ import annotations
@@ -81,24 +80,25 @@ class Turns(Stage):
     """Join messages into windows (training examples) of turns, each of which ends with an answer of `person`.
 
     Args:
-        person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
-            `Pseudonyms` replaces the authors.
-        token_counter: counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each conversation is one
-            window.
+        person: the author to imitate. None: the column `answers` marks the messages of this author; add the column
+            before `Pseudonyms` replaces the authors.
+        token_counter: the object that counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each
+            conversation is one window.
         gap: the pause that ends a conversation, as in `Conversations`.
         replies: whether an answer continues a conversation after a longer pause, as in `Conversations`.
         reply_gap: the longest pause before such an answer, as in `Conversations`.
         cuts: ids of messages that always begin a new conversation, as in `Conversations`.
-        merge: text between messages of one turn.
+        merge: the text between messages of one turn.
         context: the number of turns that a window repeats from the end of the previous window.
-        openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
-            empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
+        openings: the treatment of the first messages of a conversation if the person wrote them. "empty": they become
+            the answer to an empty user turn. True: the window begins with them, which some templates reject. False:
+            they are dropped.
 
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
     message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first message
-    that is not context. Its other messages are dropped as `joined`; messages that are in no window are dropped as
-    `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit into a window loses its
-    beginning, and an answer that does not fit loses its end; both cases are counted.
+    that is not context. Its other messages are dropped with the reason `joined`; messages that are in no window are
+    dropped with the reason `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit
+    into a window loses its beginning, and an answer that does not fit loses its end; both cases are counted.
 
     Raises PlanError for invalid values.
     """
@@ -149,7 +149,7 @@ class Turns(Stage):
             yield windows.slice(0, settled)
 
     def grouping(self) -> Grouping:
-        """Return what decides where a conversation ends."""
+        """Return the rule that decides where a conversation ends."""
         return Grouping(duration(self.gap), duration(self.reply_gap) if self.replies else 0, MAX_BYTES, self.cuts)
 
     def _windows_of(self, batch: Batch, starts: I64, stats: Ledger) -> Batch:
@@ -190,7 +190,7 @@ class Turns(Stage):
 
     @property
     def _capacity(self) -> int:
-        """Tokens for the turns of a window."""
+        """The number of tokens that the turns of a window may have."""
         return UNLIMITED if self.token_counter is None else self.token_counter.max_length - self.token_counter.fixed
 
     def _cut(self, turns: Sequence[Turn], sizes: Sequence[int]) -> list[Window]:
@@ -232,9 +232,9 @@ class Turns(Stage):
         return shown, texts, n_context
 
     def _shortened(self, turns: Sequence[Turn], sizes: Sequence[int], stats: Ledger) -> list[str]:
-        """Return a question and an answer (or an answer alone), cut to fit; the answer has at least half the block.
+        """Return a question and an answer (or an answer alone), cut to fit; the answer gets at least half the tokens.
 
-        Raises PlanError if the block has no token for each of them.
+        Raises PlanError if a window has no token for each of them.
         """
         assert self.token_counter is not None, "without sizes everything fits"
         overheads = [self._overhead(turn) for turn in turns]

@@ -76,7 +76,8 @@ class ChatLines(NamedTuple):
 def lines_of(batch: Batch, starts: I64, person: str | None) -> ChatLines:
     """Return the messages with text; if several people speak to the person, the lines begin with their names.
 
-    starts: int64[n], the row of each conversation's first message. person: as in `Turns`.
+    - starts: int64[n], the row of each conversation's first message.
+    - person: as in `Turns`.
     """
     author = batch.column("author").cast(pa.string())
     texts = pc.utf8_trim_whitespace(batch.column("text"))
@@ -135,7 +136,8 @@ def with_opening(turns: list[Turn]) -> list[Turn]:
 def set_reasons(turns: Sequence[Turn], windows: Sequence[Window], rows: I64, outcomes: npt.NDArray[np.int8]) -> None:
     """Set in `outcomes`, one per message, why messages of turns outside all windows are dropped; indices of OUTCOMES.
 
-    turns, windows: those of one conversation. rows: the row of each message with text.
+    - turns, windows: those of one conversation.
+    - rows: the row of each message with text.
     """
     start, stop = (windows[0].start, windows[-1].stop) if windows else (0, 0)
     spoke = any(turn.answer for turn in turns)

@@ -112,11 +112,13 @@ def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: W
 def score(offsets: I64, data: U8, low: U32, table: U16, keys: U64, weights: Weights, n_labels: int) -> Any:
     """Return the score of each text for each language, int32[n, n_labels], and its number of letters in each script.
 
-    The numbers of letters are int32[n, 3]; the scripts are Latin, Arabic and others. offsets, data: n texts in UTF-8.
-    low: uint32, the lower case of each code
-    point (`lowered()`). table: uint16, its class. keys, weights: a PointTable.
-    A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it ("l'eau" is "l'" and "eau").
-    Words after @, # or a slash, as in links, have no points.
+    The numbers of letters are int32[n, 3]; the scripts are Latin, Arabic and others.
+
+    - offsets, data: n texts in UTF-8.
+    - low: uint32, the lower case of each code point (`lowered()`).
+    - table: uint16, its class.
+    - keys, weights: a PointTable. A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it
+      ("l'eau" is "l'" and "eau"). Words after @, # or a slash, as in links, have no points.
     """
     n = len(offsets) - 1
     scores, letters = np.zeros((n, n_labels), np.int32), np.zeros((n, 3), np.int32)

@@ -49,14 +49,17 @@ class MessageLanguage(Stage):
     `dp.Language` first if a chat has them.
 
     Args:
-        context: True: a message with too little evidence, such as "ok" or "safi", gets the label of the last message
-            with enough evidence that its author wrote in this chat and script, or, if there is none, that anybody wrote
-            there; its score is then 0. False: such a message gets its own most probable label, or "und".
-        model: a filter that adds `language` and `language_score`, used in place of the word lists.
-        kinds: kinds of messages to label; the platform's own lines do not reveal their author's language.
+        context: whether a message with too little evidence, such as "ok" or "safi", gets the label of an earlier
+            message: the last message with enough evidence by the same author in this chat and script or, if there is
+            none, by anybody there. Its score is then 0. With False, such a message gets its own most probable label, or
+            "und".
+        model: a filter that adds `language` and `language_score`, which is used instead of the word lists; None: the
+            word lists.
+        kinds: the kinds of messages to label; the platform's own lines do not show the language of an author.
 
-    language_score: the label's share of the points of all labels, 0 to 1, rounded to 1e-4; with `model` the model's
-    score. Measured accuracy: docs/chats-safety.md. Raises PlanError if `model` does not add these columns.
+    `language_score` is the label's share of the points of all labels, 0 to 1, rounded to 1e-4; with `model`, it is the
+    model's score. docs/chats-safety.md states the measured accuracy. Raises PlanError if `model` does not add these
+    columns.
     """
 
     context: bool = True

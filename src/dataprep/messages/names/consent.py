@@ -36,22 +36,24 @@ class Consent(Estimator):
     """Drop the messages of people who did not agree to their use, with the reason "no_consent"; an Estimator.
 
     Args:
-        refused: names of people who did not agree.
-        allowed: names of people who agreed; all others' messages are dropped. Give one of the two: the names, or the
-            path of a file with one per line. The platform's own lines (no author) are kept. Names are compared without
-            case, accents, emoji, invisible signs and a leading ~; phone numbers by their digits, in national or
-            international form: a listed +7 912 345 67 89 is not +91 2345 6789. A handle or id that an export states
-            identifies the person of that account.
-        strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
-            several corpora.
-        people: a people file (`dataprep people`): a listed name stands for all names of its person.
+        refused: the names of people who did not agree, or the path of a file with one name per line.
+        allowed: the names of people who agreed, likewise; the messages of all other people are dropped. Only one of
+            `refused` and `allowed` may be given.
+        strict: whether a listed name that no author has stops the run. With False, such a name is only logged; this is
+            for one list that serves several corpora.
+        people: a people file (`dataprep people`); a listed name then represents all names of its person.
 
-    Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
-    message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
-    agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
+    The platform's own lines (no author) are kept. Names are compared without case, accents, emoji, invisible characters
+    and a leading ~. Phone numbers are compared by their digits, in national or international form: a listed +7 912 345
+    67 89 is not +91 2345 6789. A handle or id in an export identifies the person of that account.
+
+    Messages of other people are kept, including replies to dropped messages: an export does not quote the answered
+    message, but has only `reply_to`, which may then refer to a dropped message. To remove the names of people who did
+    not agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
 
     Raises PlanError if both or neither of the lists are given, if a list cannot be read or has no names, and, before
-    any message is dropped, if a listed name is no author's; the message shows the authors whose names are nearest.
+    any message is dropped, if a listed name is not the name of an author; the error shows the authors with the nearest
+    names.
     """
 
     refused: str | Sequence[str] | None = None

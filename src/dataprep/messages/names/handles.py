@@ -30,8 +30,8 @@ Row = tuple[str, str, str]  # kind, account or "", name
 def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     """Return (HANDLE or STATED, account, name) of each name that input files state; account: "" if none is.
 
-    docs: the documents; if they were saved by a run, the files that this run read are opened again. label: title of the
-    progress bar. Logs a warning for files that are gone, since what they state cannot be known.
+    - docs: the documents; if they were saved by a run, the files that this run read are opened again.
+    - label: title of the progress bar. Logs a warning for files that are gone, since what they state cannot be known.
     """
     places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
     there, gone = list[tuple[str, Reader]](), list[str]()
@@ -42,7 +42,7 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
             gone.append(url)
     if gone:
         more = f" and {counted(len(gone) - 1, 'other file')}" if gone[1:] else ""
-        log.warning("%s%s cannot be opened again: ids and names of accounts that only an export states stay in the "
+        log.warning("%s%s cannot be opened again: account ids and names that occur only in exports stay in the "
                     "texts; give the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
     return set[Row]().union(*runner.map(_stated, there, label)) if there else set()
 

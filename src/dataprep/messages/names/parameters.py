@@ -47,7 +47,7 @@ def check_types(stage: Any) -> None:
             raise PlanError(msg)
     unknown = sorted(set(stage.redact_kinds) - set(KINDS))
     if unknown:
-        msg = f"Pseudonyms(blank=) has {unknown[0]!r}, which must be one of {', '.join(KINDS)}"
+        msg = f"Pseudonyms(redact_kinds=) has {unknown[0]!r}, which must be one of {', '.join(KINDS)}"
         raise PlanError(msg)
 
 

@@ -218,7 +218,8 @@ def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | 
 def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str, str]) -> int | None:
     """Return where a number begins whose national digits are at[len(before):]; None if they are part of another number.
 
-    before: the digits in front. number: the digits, and the country's code if they lack it.
+    - before: the digits in front.
+    - number: the digits, and the country's code if they lack it.
     """
     national, own = number
     k = len(before)

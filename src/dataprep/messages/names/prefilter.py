@@ -141,9 +141,10 @@ def _may_mix(data: U8, start: Int, stop: Int) -> bool:
 def changes_script(offsets: I64, data: U8, scripts: U8, fold: U32, sieve: U8, prefixes: U32) -> Bools:
     """Return whether each of n texts may have a word of a term next to a letter of another script, bool[n].
 
-    offsets: text k is data[offsets[k]:offsets[k + 1]].
-    data: the texts, UTF-8 bytes. scripts: for each code point a number of its script, 0 for no letter, or UNSEEN. The
-    others are those of `near_digits`.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
+    - scripts: for each code point a number of its script, 0 for no letter, or UNSEEN. The others are those of
+      `near_digits`.
     """
     out = np.zeros(len(offsets) - 1, np.bool_)
     for d in range(len(out)):

@@ -2,8 +2,9 @@
 
     dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
 
-After `Pseudonyms` a Dataset's folder has no known name: not in the columns, the statistics or names of input files
-(`Stage.hides`). The saved steps before it, which have names, are removed when the Dataset is complete.
+The folder of a Dataset made with `Pseudonyms` contains no known name, neither in the columns nor in the statistics or
+the names of input files (`Stage.hides`). The saved steps before this stage, which contain names, are removed when the
+Dataset is complete.
 """
 
 from __future__ import annotations
@@ -57,43 +58,48 @@ class Pseudonyms(Estimator):
     >>> Pseudonyms(key="people.key", mapping="people.parquet")      # the same pseudonyms in every run
     >>> Pseudonyms()                                                # random pseudonyms that nobody can reverse
 
-    Put it first, so that it sees every author and no saved step has a raw text. Names are those of authors, of people
-    mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069, or @ and a number), of direct chats (two
-    authors at most), of accounts that the export states (ids, names of accounts), and `names=`. A person becomes
-    `Person-` and letters that encode the keyed hash (BLAKE2b) of the name: four, or as many as make all pseudonyms
-    different. If a person is known by a phone number, the number is replaced by the person's pseudonym in whatever form
-    it is written: national or international, with any signs between the digits.
+    Put this stage first, so that it sees every author and no saved step has a raw text. The following names are
+    replaced: those of authors, of people mentioned in WhatsApp's form (@Name, the name between U+2068 and U+2069, or @
+    and a number), of direct chats (at most two authors), of accounts in the export (ids and account names), and those
+    in `names=`.
+
+    The pseudonym of a person is `Person-` and letters that encode the keyed hash (BLAKE2b) of the name: four letters,
+    or as many as make all pseudonyms different. If the name of a person is a phone number, the number is replaced by
+    the person's pseudonym in every written form: national or international, with any signs between the digits.
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
-    hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
-    never a part of a word, except next to digits and inside of hashtags, handles, links and addresses. A word that
-    several people's names share means the one who is in that chat; if there is not exactly one, it gets a pseudonym of
-    its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
+    hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`. A
+    part of a word is replaced only next to digits and inside hashtags, handles, links and addresses. A word that is
+    part of several people's names represents the person who is in that chat; if not exactly one of them is, the word
+    gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
 
     Args:
-        key: the path of a file with at least 16 bytes, "env:NAME", or bytes. Only its fingerprint is stored. None: a
-            random key that is not stored. A run that was stopped continues with its pseudonyms; another folder gets
-            others.
-        mapping: path of a table of all names and pseudonyms to write (Parquet: kind, chat, name, pseudonym), outside of
-            `out`; None: write none.
-        consent: a `Consent`: all names are learned, then the messages of people who did not agree are dropped.
-        names: more names to hide, or a file with one per line: nicknames, people who never wrote.
-        min_chars: a shorter word of a name is replaced only after an @.
-        common_words: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
-            `matching.COMMON`. Words left because of `min_chars` or `common_words` are counted as names.common_left.
-        detect_common_words: also leave words that are in dataprep's lists of frequent words, and that the texts use
-            more often in their ordinary meaning than as names. With common_words=(), no other words of names are left,
-            except short ones.
-        prefixes: letters that Arabic joins to the following word; at most two, which are kept.
-        redact_kinds: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown
-            here.
+        key: the secret key: the path of a file with at least 16 bytes, "env:NAME" for an environment variable, or
+            bytes. Only its fingerprint is stored. None: a random key that is not stored. A run that was stopped
+            continues with the same pseudonyms; another output folder gets other pseudonyms.
+        mapping: the path of a table of all names and pseudonyms that is written (Parquet: kind, chat, name, pseudonym),
+            outside of `out`; None: no table is written.
+        consent: a `Consent`. All names are learned, and then the messages of people who did not agree are dropped.
+        names: further names to hide, or a file with one name per line, such as nicknames and people who never wrote.
+        min_chars: the minimum number of characters of a word of a name; a shorter word is replaced only after an @.
+        common_words: the words that are replaced only after an @, since they usually are not names (will, work, نور);
+            None: `matching.COMMON`. Words that are not replaced because of `min_chars` or `common_words` are counted as
+            names.common_left.
+        detect_common_words: whether to also leave words that are in dataprep's lists of frequent words, and that the
+            texts use more often in their ordinary meaning than as names. With common_words=(), only these words and
+            short ones are left.
+        prefixes: the letters that Arabic joins to the following word; up to two of them may precede a name, and they
+            are kept.
+        redact_kinds: the kinds of messages whose text becomes `<kind>`, since they may name people and places that this
+            stage does not know.
         keep_meta: the keys of `meta` to keep.
-        min_suffix_letters: the least number of letters after `Person-`, 4 bits each. With more letters, it is rarer
-            that a new person makes existing pseudonyms longer.
-        pseudonym_format: pseudonym of a person, with {} for the letters.
-        pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
-        people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the
-            first name; so do the chats of two people that are named after the person. `consent` uses this file, too.
+        min_suffix_letters: the minimum number of letters after `Person-`, 4 bits each. With more letters, existing
+            pseudonyms become longer less often when new people are added.
+        pseudonym_format: the pseudonym of a person, in which {} is replaced by the letters.
+        pii: whether to replace personal data, too, by the rules of `PII()`, in the same pass over the raw text.
+        people: a people file (`dataprep people`). All names and numbers of a person get one pseudonym, that of the name
+            listed first, and so do the chats of two people that are named after the person. `consent` uses this file,
+            too.
         exports: the exports as `dp.read` returns them, from which ids and names of accounts are read. None: they are
             read from the files that the documents came from, also if stages or pipelines before this one saved the
             documents; if such a file is gone, a warning says so.
@@ -280,8 +286,9 @@ def known_people(
 ) -> KnownPeople:
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: names that are not an error, such as the user's own.
-    stay: words that are not an error.
+    - names: more people to search for, as in `Pseudonyms`.
+    - own: names that are not an error, such as the user's own.
+    - stay: words that are not an error.
     """
     seen = set().union(*runner.map(_names_in, docs.tasks, "names"), stated_in(docs, runner, "accounts"))
     people = People(seen).found()

@@ -44,8 +44,8 @@ def terms_of(
 
     A form of a word with an ending (`endings.py`) means the same people, unless it is a name by itself.
 
-    min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @. who: returns a text that
-    is equal for the names of one person.
+    - min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @.
+    - who: returns a text that is equal for the names of one person.
     """
     found: dict[str, Term] = defaultdict(Term)
     for kind, _, name in rows:
@@ -62,7 +62,8 @@ def terms_of(
 def terms_in(kind: str, name: str, min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
     """Yield (term, whether it counts only after an @) for the words of a name, in all its spellings.
 
-    kind: what is named, such as AUTHOR. min_chars, weak: as in `terms_of`.
+    - kind: what is named, such as AUTHOR.
+    - min_chars, weak: as in `terms_of`.
     """
     for spelled in spellings(name):
         yield from _terms(kind, spelled, min_chars, weak)

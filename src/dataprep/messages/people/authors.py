@@ -50,7 +50,8 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
 def not_written(given: Sequence[str], own: Sequence[str], stated: Identities) -> tuple[str, ...]:
     """Return those of the names given for a person under which nobody wrote, and which no people file states.
 
-    own: the names under which the person wrote. stated: the people file.
+    - own: the names under which the person wrote.
+    - stated: the people file.
     """
     wrote = set(map(identity, own))
     return tuple(name for name in given if identity(name) not in wrote and stated.find(name) is None)

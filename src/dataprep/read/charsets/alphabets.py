@@ -36,8 +36,8 @@ MOST_SIGNS = 0.6  # a page with more signs has no letters to judge by: `itâ€™s â
 def by_letters(high: bytes, charset: str, detected: str = "") -> str:
     """Return the charset whose letters fit a page better than those of `charset`, or "" if none is clearly better.
 
-    high: the bytes over 127 of the page's text. detected: the charset of the detector, the first of those that suit it
-    equally.
+    - high: the bytes over 127 of the page's text.
+    - detected: the charset of the detector, the first of those that suit it equally.
     """
     counts = Counter(high)
     if charset not in LANGUAGES or len(high) < FEWEST or len(counts) < KINDS or share(counts, charset) >= FAILS:

@@ -64,7 +64,7 @@ class Discord(JsonExport):
             msg = f"date_order={self.date_order!r} must be one of dmy, mdy, ymd"
             raise PlanError(msg)
         if self.me is not None and not self.me.strip():
-            msg = f"me={self.me!r} must be the name of the package's owner, or None for that of the account"
+            msg = f"me={self.me!r} must be the name of the package's owner, or None for the name of the account"
             raise PlanError(msg)
 
     def companions(self, url: str) -> tuple[str, ...]:

@@ -47,9 +47,12 @@ def csv_messages(
 ) -> Iterator[Batch]:
     """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    reader: its `max_bad` limits the bad messages. piece: the file to read. author: "nickname", "name" or "id".
-    date_order: the order of day, month and year, such as "dmy"; None: inferred from the dates. Raises ReadError if the
-    first line is not DiscordChatExporter's, or if the file ends inside a quoted field.
+    - reader: its `max_bad` limits the bad messages.
+    - piece: the file to read.
+    - author: "nickname", "name" or "id".
+    - date_order: the order of day, month and year, such as "dmy"; None: inferred from the dates.
+
+    Raises ReadError if the first line is not DiscordChatExporter's, or if the file ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))
@@ -100,8 +103,9 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
 def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> MessageRow:
     """Return the columns of a message written by Discord: "Pinned a message." of Ilse becomes "Ilse pinned a message.".
 
-    author: the person who acted. time: ISO 8601. is_call: whether the message reports a call; the text of such a
-    message is not changed.
+    - author: the person who acted.
+    - time: ISO 8601.
+    - is_call: whether the message reports a call; the text of such a message is not changed.
     """
     if is_call:
         return MessageRow(text, author, time, "call")

@@ -61,8 +61,10 @@ def companions_of(url: str) -> tuple[str, ...]:
 def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | None) -> Iterator[Batch]:
     """Yield the messages of a channel's file, or of all channels in a zip, as batches; record dropped ones in `stats`.
 
-    reader: states the limits for bad messages. me: the owner's name; None means the name of the account. Raises
-    ReadError if the file is damaged or not of a data package.
+    - reader: states the limits for bad messages.
+    - me: the owner's name; None means the name of the account.
+
+    Raises ReadError if the file is damaged or not of a data package.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     if files.suffix(piece.url) != ".zip":
@@ -181,7 +183,8 @@ def _owner(pack: Pack) -> str:
 def _chat(pack: Pack, middle: str, channel: str) -> str:
     """Return the name of a channel: "Server / channel", the other person, or "channel ID" if no file states it.
 
-    middle: the name of the folder of all channels. channel: the name of the channel's folder, such as "c123".
+    - middle: the name of the folder of all channels.
+    - channel: the name of the channel's folder, such as "c123".
     """
     stated = pack.document(posixpath.join(middle, channel, "channel.json"))
     stated = stated if isinstance(stated, dict) else {}

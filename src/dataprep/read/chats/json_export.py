@@ -217,7 +217,10 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
     """Record the bad messages of a group in `stats` as dropped, and count bad and good ones in `trust`.
 
-    piece: the file. good: byte offsets of the good messages. Raises ReadError if `trust` has counted too many bad ones.
+    - piece: the file.
+    - good: byte offsets of the good messages.
+
+    Raises ReadError if `trust` has counted too many bad ones.
     """
     trust.count(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
@@ -229,8 +232,10 @@ def batch_of(
 ) -> Batch:
     """Return n messages as a batch of documents.
 
-    chat: the name of their chat, or one name per message. positions: int64[n], byte offsets of the messages. piece: the
-    file. reply_to: uint64[n], the id of the message to which each replies, null if none; None: no message is a reply.
+    - chat: the name of their chat, or one name per message.
+    - positions: int64[n], byte offsets of the messages.
+    - piece: the file.
+    - reply_to: uint64[n], the id of the message to which each replies, null if none; None: no message is a reply.
     """
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
     chats = pa.repeat(chat, len(rows)) if isinstance(chat, str) else chat

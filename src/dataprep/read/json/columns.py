@@ -62,7 +62,7 @@ def check_taken(text: str, names: Iterable[str]) -> None:
     """
     for name in names:
         if name in {text, text.partition(".")[0], *FIXED}:
-            why = "every document has its own, and the input's stays in meta"
+            why = "every document has this column already, and the field of the input stays in meta"
             why = "it is the text" if name == text else why if name in FIXED else "it contains the text"
             msg = f"the field {name!r} cannot be a column: {why}"
             raise PlanError(msg)
@@ -104,8 +104,9 @@ def _kind(value: Any) -> str:
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
     """Return n JSON values as an Arrow array of the type `kind`; missing values, and those of other types, become null.
 
-    values: the values as written, strings unescaped. first: uint8[n], the first byte of each value as written (it shows
-    the value's type), 0 if it is missing. With kind "string", a value that is not a string is kept as JSON.
+    - values: the values as written, strings unescaped.
+    - first: uint8[n], the first byte of each value as written (it shows the value's type), 0 if it is missing. With
+      kind "string", a value that is not a string is kept as JSON.
     """
     if kind == "string":
         return _masked(values, (first != 0) & (first != ord("n")))

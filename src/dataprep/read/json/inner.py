@@ -49,8 +49,10 @@ def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
 def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
     """Return (number of the key that begins at data[i] among `names`, index in `data` after its colon).
 
-    The first is -1 if the key is not in `names`; the second is -1 if no key begins there. names, ends: as in `match`.
-    scratch: a buffer into which an escaped key is unescaped, from the index `at` on.
+    The first is -1 if the key is not in `names`; the second is -1 if no key begins there.
+
+    - names, ends: as in `match`.
+    - scratch: a buffer into which an escaped key is unescaped, from the index `at` on.
     """
     if data[i] != 34:
         return -1, -1
@@ -72,7 +74,10 @@ def find_inner(data: U8, i: int, path: Inner, scratch: U8, at: int, stack: U8) -
     """Return (start of the value to which `path` leads from the value at data[i], gap, after); -1, -1, -1 if none.
 
     data[gap:after] is the member that has the value, with the comma before it, or the one after it if it is the first.
-    The value at data[i] must be valid JSON. scratch: as in `read_key`. stack: as in `value_end`.
+    The value at data[i] must be valid JSON.
+
+    - scratch: as in `read_key`.
+    - stack: as in `value_end`.
     """
     gap = after = -1
     for level in range(len(path.ends)):

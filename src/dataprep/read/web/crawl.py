@@ -107,8 +107,10 @@ class Crawl(LimitedReader):
 
         If the text is to be extracted from HTML, that is returned in its place, as a str.
 
-        entry: the record. seen: a set that is empty at the start of each file, for the reader's own use. Raises Refused
-        with the reason if the record is to be dropped.
+        - entry: the record.
+        - seen: a set that is empty at the start of each file, for the reader's own use.
+
+        Raises Refused with the reason if the record is to be dropped.
         """
         raise NotImplementedError
 

@@ -53,8 +53,9 @@ def _number(value: str, bits: int) -> int:
 def is_wrong(headers: Mapping[str, str], block: bytes, max_bytes: int) -> bool:
     """Return whether the block of a record differs from its digests; False if it has none that can be checked.
 
-    headers: the record's headers, with names in lower case. The payload digest is checked only if there is no block
-    digest, and not if the crawler truncated the payload. max_bytes: limit of the decoded payload.
+    - headers: the record's headers, with names in lower case. The payload digest is checked only if there is no block
+      digest, and not if the crawler truncated the payload.
+    - max_bytes: limit of the decoded payload.
     """
     agreed = agrees(headers.get("warc-block-digest", ""), block)
     if agreed is not None:

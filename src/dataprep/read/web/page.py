@@ -14,7 +14,9 @@ HTML = ("text/html", "application/xhtml+xml")
 def page_of(data: bytes, declared: str, *, is_html: bool) -> DecodedText:
     """Return a page decoded in the charset that was found.
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "".
+    - data: the page's bytes.
+    - declared: the charset in the HTTP headers, or "".
+
     Raises Refused with the reason "binary", "charset" or "too_nested".
     """
     if is_binary(data):

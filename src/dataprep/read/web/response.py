@@ -85,8 +85,10 @@ def charset(headers: dict[str, str]) -> str:
 def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
     """Return the payload of a response without transfer and content encodings, such as gzip.
 
-    max_bytes: limit of the decoded payload. is_cut: whether the crawler truncated the payload (WARC-Truncated), which
-    is then accepted as it is. Raises Refused with the reason "cut_payload", "bad_encoding" or "too_long".
+    - max_bytes: limit of the decoded payload.
+    - is_cut: whether the crawler truncated the payload (WARC-Truncated), which is then accepted as it is.
+
+    Raises Refused with the reason "cut_payload", "bad_encoding" or "too_long".
     """
     data, whole = response.payload, True
     if "chunked" in response.headers.get("transfer-encoding", "").lower():

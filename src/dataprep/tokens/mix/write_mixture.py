@@ -69,11 +69,15 @@ def write_mixture(
 ) -> Shards:
     """Write the token shards of a mixture to the folder `out`, and return them; finished work is not repeated.
 
-    streams: the sources. got: {source: number of tokens that the mixture is to have of it}, met only approximately,
-    since documents are kept whole. seed: chooses the documents of partial epochs. shard_tokens: most tokens per shard.
-    runner: the Runner. described: function that takes {source: tokens written} and returns the entry `mixture` of the
-    manifest. Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into
-    `out`.
+    - streams: the sources.
+    - got: {source: number of tokens that the mixture is to have of it}, met only approximately, since documents are
+      kept whole.
+    - seed: chooses the documents of partial epochs.
+    - shard_tokens: most tokens per shard.
+    - runner: the Runner.
+    - described: function that takes {source: tokens written} and returns the entry `mixture` of the manifest.
+
+    Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into `out`.
     """
     check_shard_tokens(shard_tokens)
     folder = place_of(local_folder(out), runner)

@@ -176,7 +176,8 @@ class ExportFile:
     def copy(self, f: IO[bytes], entry: TokenShard, kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
         """Append a file of a shard, or its first `n_bytes` bytes, to the open file `f`.
 
-        entry: the shard's entry in the manifest. kind: the suffix of the file to copy, "bin" or "msk".
+        - entry: the shard's entry in the manifest.
+        - kind: the suffix of the file to copy, "bin" or "msk".
         """
         with files.open_raw(str(self.shards.file(f"{entry.name}.{kind}"))) as source:
             while n_bytes > 0 and (block := source.read(min(n_bytes, COPY_BYTES))):

@@ -147,8 +147,9 @@ def write_manifest(
 ) -> None:
     """Write `token_bytes.npy` and manifest.json of a folder of token shards; the manifest completes the folder.
 
-    shards: the entries of the shards, from `Writer.entry`. token_bytes: bytes of text per id. facts: the arguments of
-    `manifest_of`.
+    - shards: the entries of the shards, from `Writer.entry`.
+    - token_bytes: bytes of text per id.
+    - facts: the arguments of `manifest_of`.
     """
     manifest = manifest_of(shards, **facts)
     save_manifest(out, replace(manifest, **write_token_bytes(out, token_bytes)))
@@ -174,8 +175,9 @@ def save(
 ) -> Shards:
     """Write documents that are token ids already to token shards; return the shards.
 
-    documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added. masks: of the same form, 1
-    for ids that count in the loss; each has one more value, for the separator. more: further fields of the manifest.
+    - documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added.
+    - masks: of the same form, 1 for ids that count in the loss; each has one more value, for the separator.
+    - more: further fields of the manifest.
     """
     kind = token_dtype(vocab_size, dtype)
     sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)

@@ -93,10 +93,11 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
 def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, scratch: I64, out: U32, o: Int) -> Int:
     """Write the token ids of the word data[start:stop] to `out` from index `o` on; return the index after them.
 
-    rules: the merge rules. scratch: int64[5 * SCANNED], a buffer for short words. In the buffer, a token is stored at
-    the index of its first byte. Three numbers are stored for it: the indexes of the next and the previous token
-    (`after`, `before`), and (rank of its pair with the next token) << 32 | its index (`keys`). So the smallest of
-    `keys` is the next pair to merge.
+    - rules: the merge rules.
+    - scratch: int64[5 * SCANNED], a buffer for short words. In the buffer, a token is stored at the index of its first
+      byte. Three numbers are stored for it: the indexes of the next and the previous token (`after`, `before`), and
+      (rank of its pair with the next token) << 32 | its index (`keys`). So the smallest of `keys` is the next pair to
+      merge.
     """
     pairs, n = rules.pairs, stop - start
     scanned = n <= SCANNED

@@ -144,8 +144,10 @@ def _pattern(pre: dict[str, Any] | None) -> str | None:
 def write_tiktoken(url: str, vocab: Mapping[bytes, int], special: Mapping[str, int], pattern: str) -> None:
     """Write a vocabulary in `tiktoken`'s format: the file `url` has a line `BASE64 RANK` per ordinary token.
 
-    Special tokens and pattern are written to `url`.json, together with it. vocab: {bytes of a token: rank}; special:
-    {special token: id}.
+    Special tokens and pattern are written to `url`.json, together with it.
+
+    - vocab: {bytes of a token: rank}.
+    - special: {special token: id}.
     """
     lines = [b"%b %d\n" % (base64.b64encode(t), i) for t, i in sorted(vocab.items(), key=lambda item: item[1])]
     names = [files.name_of(url), f"{files.name_of(url)}.json"]

@@ -59,8 +59,10 @@ def learn_merges(
 ) -> list[tuple[bytes, bytes]]:
     """Learn a BPE from batches of texts; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    The library `tokenizers` learns the same merges. pattern: cuts texts into words: a name or a regular expression.
-    min_count: a pair that occurs fewer times is not merged.
+    The library `tokenizers` learns the same merges.
+
+    - pattern: cuts texts into words: a name or a regular expression.
+    - min_count: a pair that occurs fewer times is not merged.
     """
     machine = machine_of(pattern)
     if machine is None:
@@ -92,7 +94,8 @@ def learn_by_tokenizers(
 ) -> list[tuple[bytes, bytes]]:
     """Return at most `n_merges` merges (left, right), as bytes, that the library `tokenizers` learns from texts.
 
-    pattern: any regular expression that cuts texts into words. min_count: a pair that occurs fewer times is not merged.
+    - pattern: any regular expression that cuts texts into words.
+    - min_count: a pair that occurs fewer times is not merged.
     """
     engine = Engine(models.BPE())
     engine.pre_tokenizer = pre_tokenizer(pattern)

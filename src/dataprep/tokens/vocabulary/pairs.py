@@ -99,8 +99,9 @@ def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
 def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
     """Store `offset` in a new entry of a linked list, and return the entry's number; freed entries are used first.
 
-    entry: the offset that each entry has. link: the entry after each entry in its list, or 0. state: int64 counters,
-    which are updated.
+    - entry: the offset that each entry has.
+    - link: the entry after each entry in its list, or 0.
+    - state: int64 counters, which are updated.
     """
     e = state[FREED]
     if e:
@@ -116,8 +117,10 @@ def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
 def add_pair(pairs: Pairs, left: Int, right: Int, found: Occurrences, link: I32, state: I64, least: Int) -> None:
     """Add the pair of tokens (left, right) to the table and the heap if its count is at least `least`.
 
-    Otherwise the list of its offsets is freed, since its count can only fall. found: the count and the list. link,
-    state: as in `new_entry`.
+    Otherwise the list of its offsets is freed, since its count can only fall.
+
+    - found: the count and the list.
+    - link, state: as in `new_entry`.
     """
     if found.count < least:
         link[found.tail] = state[FREED]

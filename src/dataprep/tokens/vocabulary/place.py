@@ -129,7 +129,7 @@ def check_whole(url: str) -> None:
     at = files.join(url.rpartition("/")[0] or ".", RECEIPT)
     if files.is_local(url) and receipts.found(at) and files.name_of(url) in receipts.changed(at):
         what = f"{url} was changed since it was written, as {RECEIPT} next to it states"
-        msg = f"{what}; make it again or copy it again, or remove {RECEIPT} if the change is yours"
+        msg = f"{what}; train or copy it again, or, if you made the change, remove {RECEIPT}"
         raise CorruptShard(msg)
 
 

@@ -86,7 +86,7 @@ class Layout:
         if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
-                "encode with other rules of what is learned, or without masks"
+                "encode with masks that include some tokens, or without masks"
             )
             raise PlanError(msg)
 
@@ -268,10 +268,11 @@ def layout_of(
 ) -> Layout:
     """Return the training rows of one split of token shards in the layout `how`, with `context` inputs each.
 
-    how: "contiguous", "bestfit", "padded" or "cut". mask_documents: True to keep documents in a row from attending to
-    each other; None means True for all layouts but "contiguous". masks: count only targets whose loss mask is 1, if
-    there are masks.
-    name: the set's name, for error messages.
+    - how: "contiguous", "bestfit", "padded" or "cut".
+    - mask_documents: True to keep documents in a row from attending to each other; None means True for all layouts but
+      "contiguous".
+    - masks: count only targets whose loss mask is 1, if there are masks.
+    - name: the set's name, for error messages.
     """
     if how == "contiguous":
         return Contiguous(shards, context, mask_documents=bool(mask_documents), masks=masks, name=name)

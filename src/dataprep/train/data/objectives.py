@@ -69,7 +69,8 @@ def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
 def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
     """Return (number of tokens to hide, number of spans that they form) for a row of `n` tokens.
 
-    rate: share of the tokens to hide. mean_span: tokens per span. There is at least one span; spans are never adjacent.
+    - rate: share of the tokens to hide.
+    - mean_span: tokens per span. There is at least one span; spans are never adjacent.
     """
     hidden = min(max(round(n * rate), 1), n - 1)
     return hidden, min(max(round(hidden / mean_span), 1), hidden, n - hidden)
@@ -84,9 +85,11 @@ def span_corruption(
     inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
 
     From `tokens` (B, N), with h hidden tokens in k spans per row, inputs are (B, N - h + k) and targets (B, h + k + 1).
-    samples: the numbers of the rows in the training run, which with `seed` decide the random numbers. sentinels: at
-    least k + 1 ids. rate, mean_span: decide h and k (`span_counts`). Each row begins with a token that is kept and ends
-    with one that is hidden, as in T5.
+
+    - samples: the numbers of the rows in the training run, which with `seed` decide the random numbers.
+    - sentinels: at least k + 1 ids.
+    - rate, mean_span: decide h and k (`span_counts`). Each row begins with a token that is kept and ends with one that
+      is hidden, as in T5.
     """
     n_rows, n = tokens.shape
     hidden, spans = span_counts(n, rate, mean_span)
@@ -165,8 +168,12 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
 def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
     """Return (tokens per row to read, function that makes training rows of them) for a config's objective.
 
-    The function is None if rows are used as they are. special: ids of special tokens by name. eot: the separator's id,
-    used as padding. Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) is missing.
+    The function is None if rows are used as they are.
+
+    - special: ids of special tokens by name.
+    - eot: the separator's id, used as padding.
+
+    Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) is missing.
     """
     seed, context = config.seed, config.model.context
     if config.objective == "next":

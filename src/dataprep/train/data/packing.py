@@ -73,8 +73,8 @@ def bestfit(ends: Sequence[NDArray[Any]], context: int) -> RowPlan:
 def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> RowPlan:
     """Return the plan of training rows with one document each, or one piece of a document longer than `context` tokens.
 
-    ends: for each shard, the offsets in its tokens at which documents end, ascending. cut: use only the first piece of
-    each document, so that the rest of it is dropped.
+    - ends: for each shard, the offsets in its tokens at which documents end, ascending.
+    - cut: use only the first piece of each document, so that the rest of it is dropped.
     """
     parts = []
     for start, size, begins in _windows(ends, context):
@@ -86,7 +86,8 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
 def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
     """Cut documents into pieces of at most `context` tokens; return (start, size, begins), arrays as in `RowPlan`.
 
-    ends: the offsets at which documents end. first: the offset at which the first document begins.
+    - ends: the offsets at which documents end.
+    - first: the offset at which the first document begins.
     """
     stop = np.asarray(ends).astype(np.int64)
     begin = np.concatenate([[first], stop[:-1]])

@@ -36,9 +36,10 @@ class Attention(nn.Module):
     ) -> Tensor:  # fmt: skip
         """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels).
 
-        rope: rotary positions (see `rotate`); None if the model has none. allowed: attention mask (see `masks.attend`).
-        cache: this layer's cache and the slots of the new tokens, which then attend to the tokens in the cache too;
-        None: there is no cache.
+        - rope: rotary positions (see `rotate`); None if the model has none.
+        - allowed: attention mask (see `masks.attend`).
+        - cache: this layer's cache and the slots of the new tokens, which then attend to the tokens in the cache too;
+          None: there is no cache.
         """
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)

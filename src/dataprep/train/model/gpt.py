@@ -93,8 +93,10 @@ class GPT(nn.Module):
     ) -> Tensor:  # fmt: skip
         """Return the normalised residual stream after the last block, (B rows, T tokens, D channels).
 
-        mask: as in `forward`. slots: slots of a cache, in which these tokens are stored; they attend to the tokens
-        stored before too. Without both, attention is causal. call: `call_block`, or a compiled version of it.
+        - mask: as in `forward`.
+        - slots: slots of a cache, in which these tokens are stored; they attend to the tokens stored before too.
+          Without both, attention is causal.
+        - call: `call_block`, or a compiled version of it.
         """
         call = call or call_block
         how = slots if mask is None else mask

@@ -81,8 +81,8 @@ def chosen(config: TrainConfig, device: torch.device) -> Iterator[str | None]:
     if forced and _taken([config.attention], config, case, device) is None:
         can = [name for name in _BACK_ENDS if _taken([name], config, case, device)]
         msg = (
-            f"attention={config.attention!r} must be one that computes {str(case.dtype)[6:]} heads "
-            f"{case.d_head} wide on {device}: {', '.join(['auto', *can])}"
+            f"attention={config.attention!r} must support {str(case.dtype)[6:]} and "
+            f"head dimension {case.d_head} on {device}; it can be {', '.join(['auto', *can])}"
         )
         raise PlanError(msg)
     order = [config.attention] if forced else ranked(case)

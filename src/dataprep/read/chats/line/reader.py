@@ -60,7 +60,7 @@ class LineChat(Headed):
         lines = (line.data.decode("utf-8", "surrogateescape") for line in self._lines(piece) if line.data)
         found = survey(lines, order)
         if not found.sure:
-            log.warning("%s: dates such as 05/03 fit two orders; the day is read first, see date_order=", piece.url)
+            log.warning("%s: dates such as 05/03 are ambiguous; day before month is used; see date_order=", piece.url)
         stats.count(f"order.{found.order}")
         head: FirstLine | None = None
         rest: list[bytes] | None = []

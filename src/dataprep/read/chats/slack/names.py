@@ -68,7 +68,8 @@ def names_in(pack: Pack, author: str) -> SlackNames:
 def cached_names(root: str, state: tuple[tuple[str, str], ...], author: str) -> SlackNames:  # noqa: ARG001 - key
     """Return the names in the folder `root` as `names_in` does, from a cache.
 
-    state: the hashes of the files with names, so that a changed file is read again. author: as in `names_in`.
+    - state: the hashes of the files with names, so that a changed file is read again.
+    - author: as in `names_in`.
     """
     return names_in(Pack(root, root), author)
 

@@ -73,8 +73,10 @@ class Page:
 def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[Batch]:
     """Yield the messages of one HTML page as batches, one row per message; record dropped ones in `stats`.
 
-    reader: states the limits for bad messages. piece: the file. Raises ReadError if the page is not Telegram's, or is
-    truncated.
+    - reader: states the limits for bad messages.
+    - piece: the file.
+
+    Raises ReadError if the page is not Telegram's, or is truncated.
     """
     with files.open_read(piece.url) as stream:
         data = stream.read()

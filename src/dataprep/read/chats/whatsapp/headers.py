@@ -214,8 +214,8 @@ class DoubtfulLines:
     def add(self, found: Ints, base: int, codes: Ints, names: list[str | None], plain: npt.NDArray[np.bool_]) -> None:
         """Add n lines that look like message headers (`found`, as `scan` returns them), in the order of the file.
 
-        base: byte offset at which the scanned bytes begin. names[codes[i]]: the author of line i, or None. plain:
-        bool[n], whether a line has no author and is not WhatsApp's own.
+        - base: byte offset at which the scanned bytes begin. names[codes[i]]: the author of line i, or None.
+        - plain: bool[n], whether a line has no author and is not WhatsApp's own.
         """
         rows = found.copy()
         rows[:, S.START] += base

@@ -78,7 +78,8 @@ class Recurring:
             found = [t for t, by in self.authors.items() if len(by) >= MIN_AUTHORS and by.total() >= MIN_MESSAGES]
             self._found = pa.array(found, pa.large_string())
             if found:
-                log.info("%s recur from several authors and count as files", ", ".join(map(repr, found)))
+                shown = ", ".join(map(repr, found))
+                log.info("several authors wrote %s, so messages with these texts count as files", shown)
         if not len(self._found):
             return kinds
         offsets, data = B.buffers(said)
