@@ -189,7 +189,8 @@ class Origin(StateRecord):
     """The input files of a result, with paths of the machine that made it; no key depends on it.
 
     readers: each as JSON; None for a reader that is not of this package. work: a hash of the readers and stages, which
-    does not depend on the input files. sources: the folders of token shards of a mixture.
+    does not depend on the input files. sources: the folders of token shards of a mixture. given_in: the working folder
+    in which the relative paths were given; None if there are none.
     """
 
     format: int = FORMAT
@@ -198,6 +199,7 @@ class Origin(StateRecord):
     work: str = ""
     beside: tuple[FileBeside, ...] = records(lambda: FileBeside, default=())
     sources: tuple[MixedFolder, ...] = records(lambda: MixedFolder, default=())
+    given_in: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
