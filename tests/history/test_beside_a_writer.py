@@ -213,7 +213,7 @@ READERS = {
     "drops": lambda run: dp.open_dataset(f"{run}/clean").drops().to_pylist(),
     "dropped": lambda run: list(dp.open_dataset(f"{run}/clean").dropped()),
     "statistics": lambda run: dp.open_dataset(f"{run}/clean").stats.to_json(),
-    "one document": lambda run: dp.open_dataset(f"{run}/clean").text_of("0:3"),
+    "one document": lambda run: dp.open_dataset(f"{run}/clean").text_of("0:0"),
     "tokens": lambda run: tokens_of(f"{run}/shards"),
     "index": lambda run: index_of(f"{run}/index"),
     "tokenizer": lambda run: dp.Tokenizer.load(f"{run}/tok").hash,

@@ -160,7 +160,9 @@ class Output(Generic[T]):
         result and `replace` is False; InUse if another process writes into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
-            failure.forget(files.path_of(self.url))  # which came after the last file
+            if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file
+                failure.forget(files.path_of(self.url))
+                lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
             return
         with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
