@@ -172,7 +172,9 @@ class Output(Generic[T]):
         False; InUse if another process writes into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
-            failure.forget(files.path_of(self.url))  # which came after the last file
+            if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file
+                failure.forget(files.path_of(self.url))
+                lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
             return
         with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
@@ -296,7 +298,7 @@ class Output(Generic[T]):
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
         if not replace and other.key == wanted.recipe.key:
             raise forget_list.stale(self.url, wanted.recipe.kind)
-        changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
+        changes = compared(home.origin_as_given, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, wanted.recipe, wanted.origin)
             msg = f"{self.url} was made by another recipe or from other input ({what})"
@@ -306,7 +308,7 @@ class Output(Generic[T]):
             what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
-        works = [None if origin is None else origin.work for origin in (home.origin, wanted.origin)]
+        works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
             then = "making their parts again" if changes.same else "keeping the parts that are the same"
             log.warning("%s", changes.sentence(wanted.again or then))

@@ -19,14 +19,17 @@ RUN/report.html        the report
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
+from dataprep.store.place import found_again, here
 
 from . import state
 from .state import DATASET, GENERATION, MANIFESTS, TOKENS, AnyManifest, Manifest, Origin, Recipe, TokenManifest
@@ -157,7 +160,13 @@ class Folder:
 
     @property
     def origin(self) -> Origin | None:
-        """The input files; None if they are hidden or unknown."""
+        """The input files, by paths that are right in this working folder; None if they are hidden or unknown."""
+        found = self.origin_as_given
+        return None if found is None else from_here(found)
+
+    @property
+    def origin_as_given(self) -> Origin | None:
+        """The input files, by the paths that were given to the run; None if they are hidden or unknown."""
         with contextlib.suppress(CorruptShard):
             named = ORIGIN if self.complete is None else self.complete.origin
             return Origin.found(self.path(named)) if named else None
@@ -284,6 +293,31 @@ def home_of(url: str) -> Folder | None:
     """Return the Dataset folder that contains the shard (file of documents) at `url`; None if it is not a shard."""
     home, mark, _ = url.rpartition(f"/{DATA}/")
     return Folder(home) if mark else None
+
+
+def from_here(origin: Origin) -> Origin:
+    """Return the input files with their paths in this working folder, instead of those in which they were given."""
+    if not origin.given_in or origin.given_in == here():
+        return origin
+    shards: dict[str, Mapping[str, str]] = {}
+
+    def is_shard(url: str, fingerprint: str) -> bool:
+        """Return whether a shard has the stated content; of another file, readers compare the content themselves."""
+        if (home := home_of(url)) is None:
+            return True
+        if home.url not in shards:
+            made = home.readable
+            stated = () if made is None else made.shards
+            shards[home.url] = {home.path(shard.name): shard.sealed or shard.hash for shard in stated}
+        return shards[home.url].get(url) == fingerprint
+
+    def found(url: str, fingerprint: str) -> str:
+        return found_again(url, origin.given_in, is_same=lambda at: is_shard(at, fingerprint))
+
+    return dataclasses.replace(
+        origin, files=tuple(dataclasses.replace(row, url=found(row.url, row.fingerprint)) for row in origin.files),
+        sources=tuple(dataclasses.replace(one, url=found(one.url, one.root)) for one in origin.sources),
+    )  # fmt: skip
 
 
 def at_hand(url: str) -> str:
