@@ -60,17 +60,21 @@ def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
 class Stays(contextlib.AbstractContextManager["Stays"]):
     """Puts the working folder back that a user's function changed in the `with` block, and raises FunctionFailed.
 
-    name: the function's, for the message. An error that the block raises is raised as it is.
+    name: the function's, for the message. An error that the block raises is raised as it is. A process that the
+    function forked ends with the block: it would do the work of its parent, too, and into the same files.
     """
 
     def __init__(self, name: str) -> None:
-        self.name, self.folder = name, ""
+        self.name, self.folder, self.process = name, "", 0
 
     def __enter__(self) -> Stays:
-        self.folder = here()
+        self.folder, self.process = here(), os.getpid()
         return self
 
-    def __exit__(self, kind: object, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, *trace: object) -> None:
+        if os.getpid() != self.process:
+            code = error.code if isinstance(error, SystemExit) else int(error is not None)
+            os._exit(code if isinstance(code, int) else int(code is not None))
         if kind is None:
             self.check()
         else:
