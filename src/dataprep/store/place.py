@@ -80,17 +80,21 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
     Attributes:
         name: the function's name, for the message.
 
-    An error that the block raises is raised unchanged.
+    An error that the block raises is raised unchanged. A process that the function forked ends with the block: it would
+    do the work of its parent, too, and write into the same files.
     """
 
     def __init__(self, name: str) -> None:
-        self.name, self.folder = name, ""
+        self.name, self.folder, self.process = name, "", 0
 
     def __enter__(self) -> Stays:
-        self.folder = here()
+        self.folder, self.process = here(), os.getpid()
         return self
 
-    def __exit__(self, kind: object, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, *trace: object) -> None:
+        if os.getpid() != self.process:
+            code = error.code if isinstance(error, SystemExit) else int(error is not None)
+            os._exit(code if isinstance(code, int) else int(code is not None))
         if kind is None:
             self.check()
         else:
