@@ -27,6 +27,8 @@ FOUND = [  # by runs of many cases: (seed, what is replaced, with what)
     ("chat.db", rb"CREATE TABLE h", b"CREATE TABL\xc5 h"), ("a.parquet", rb"body", b"bod\xed"),
     ("a.wet", rb"(?<=Content-Length: )\d+", b"9" * 5_000), ("a.wet", rb"Content-Type: ", b"no name\r\n "),
     ("2023-11-14.json", rb'(?<="message", )', b'"subtype": [1], '),
+    ("Posts.xml", rb"utf-8", b"upf-8"), ("wiki.xml", rb"<ns>0", b"<ns>chunked0"),
+    ("one.eml", rb"10:00", b"10:" + b"9" * 20),
     ("a.wet", rb".*", b"WARC/1.0\r\nWARC-Type: " + b"x" * 3_000 + b"\r\nContent-Length: 0\r\n\r\n\r\n\r\n"),
 ]  # fmt: skip
 NAMED = ("inner.json", "one.py")  # of which the format must be named
