@@ -29,6 +29,7 @@ from .options import Memory, Screen, Workers, one_line
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
+LEGEND = "- documents dropped for this reason   ~ documents with a changed column   . a count   + an added column"
 WORDS_SHOWN = 20  # of names
 
 
@@ -123,7 +124,8 @@ def dry_run(
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
     read = f"all {decimal(tried)}" if tried >= whole else f"{decimal(tried)} of about {decimal(whole)}"
-    console.print(f"\n[dim]dry run on {read} of text: {end}[/]", highlight=False)
+    console.print(f"\n[dim]{LEGEND}[/]", highlight=False)
+    console.print(f"[dim]dry run on {read} of text: {end}[/]", highlight=False)
 
 
 def _table(stages: Sequence[StageChanges]) -> Table:

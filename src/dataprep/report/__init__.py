@@ -1,7 +1,12 @@
-"""The report of a run: one HTML page that loads nothing from elsewhere."""
+"""The report of a run: one HTML page that loads nothing from elsewhere.
+
+Its script, `page.js`, sorts and filters tables; a content security policy allows no other script.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from importlib import resources
 
@@ -14,7 +19,7 @@ from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.shown.notebook import text
 from dataprep.store import files
 
-from . import chats, duplicates, overview, results
+from . import chats, duplicates, overview, results, sources
 
 HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 
@@ -42,10 +47,14 @@ def write(folder: str, url: str) -> str:
 
 def render(summary: RunSummary) -> str:
     """Return the report as one HTML text, under 2 MB for any corpus; it loads no other files."""
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    style, script = (
+        resources.files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js")
+    )
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{allowed}'"
     sections = [
         overview.funnel(summary),
-        overview.sources(summary),
+        sources.sources(summary),
         overview.unread(summary),
         chats.chats(summary),
         duplicates.duplicates(summary),
@@ -62,6 +71,7 @@ def render(summary: RunSummary) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f'<title>{name}: report of a run</title><meta name="dataprep-keys" content="{keys}"><style>{style}</style>'
         "</head><body>"
@@ -69,5 +79,5 @@ def render(summary: RunSummary) -> str:
         f'</p>{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
         f"<main>{body}</main><footer>dataprep {__version__} · <code>dataprep why DIR ID</code> explains any "
         "document, <code>dataprep clusters DIR</code> shows duplicates "
-        "and the documents that were kept for them</footer></body></html>\n"
+        f"and the documents that were kept for them</footer><script>{script}</script></body></html>\n"
     )
