@@ -1,4 +1,4 @@
-"""Write a result again without some documents, and remove what is not finished; for Datasets and token shards alike.
+"""Write a result again without some documents, and remove unfinished work; for Datasets and for token shards.
 
 Only the files that hold the documents are written again, as the next generation of the result, which takes the place of
 the old one in one step; so a killed call is repeated by the same call, with the same bytes.

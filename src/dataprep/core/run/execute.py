@@ -1,6 +1,7 @@
 """Execute a Plan: save the input of each Estimator, call its `fit`, and seal the remaining documents.
 
-Every task has a receipt."""
+Every task has a receipt.
+"""
 
 from __future__ import annotations
 

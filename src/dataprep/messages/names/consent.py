@@ -114,7 +114,7 @@ class Consent(Estimator):
 
         Args:
             people: names of authors.
-            whole: whether these are all authors, not those of a sample.
+            whole: whether these are all authors, and not only those of a sample.
         """
         present = sorted(set(people))
         for name in self.given if whole else ():

@@ -1,4 +1,4 @@
-"""Learn the handles that exports state beside the displayed names: ids, names of accounts, contacts, forwarded people.
+"""Learn the handles in exports in addition to displayed names: ids, account names, contacts, forwarded people.
 
 A handle has the pseudonym of the person whom the export states. If a name is that of several accounts of a platform,
 the handles of these accounts have pseudonyms of their own.

@@ -213,7 +213,7 @@ class Pseudonyms(Estimator):
         )
 
     def _consent(self, url: str) -> Consent | None:
-        """Return the Consent in which a listed name stands for all names of its account, too."""
+        """Return the Consent in which a listed name also represents all names of its account."""
         if self.consent is None:
             return None
         persons: dict[str, dict[str, str]] = defaultdict(dict)
