@@ -1,6 +1,6 @@
 """Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
 
-A group is what one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
+A group is the input that one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
 """
 
 from __future__ import annotations

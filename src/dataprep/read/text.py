@@ -98,7 +98,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
 
 
 class _UntilDamage:
-    """Fills buffers from a stream; what was read before an error is returned first, and the error is raised then."""
+    """Fills buffers from a stream; bytes that were read before an error are returned before it is raised."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.fill: Callable[[memoryview], int] = getattr(stream, "readinto1", None) or stream.readinto  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ class RecordColumns(NamedTuple):
 
 
 class _NextBatch:
-    """Records for the next batch, in one buffer, since objects that stay fragment memory; `whole`: all of the batch."""
+    """Records for the next batch, in one buffer, since small objects fragment memory; `whole`: all of the batch."""
 
     def __init__(self, whole: RecordColumns | None = None) -> None:
         self.whole = whole

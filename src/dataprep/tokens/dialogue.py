@@ -245,7 +245,7 @@ class ChatTokenCounter:
         tokenizer: path of `tokenizer.json`.
         hash: hash of the vocabulary.
         template: the format of a dialogue.
-        max_length: the most tokens that a window of turns may have, the separator after it included.
+        max_length: the maximum number of tokens of a window of turns, including the separator after it.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe

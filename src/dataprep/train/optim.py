@@ -94,7 +94,7 @@ def counted(rows: Rows, pairs: Preference | None) -> int:
 
 
 def _update(optimizer: torch.optim.Optimizer, fine: Tensor) -> None:
-    """Update the weights if `fine`. A fused optimiser decides that on the device, so that nobody waits for it."""
+    """Update the weights if `fine`. A fused optimiser decides this on the device, so that the host does not wait."""
     if optimizer.defaults.get("fused"):
         optimizer.found_inf = (~fine).float()  # type: ignore[attr-defined]
         optimizer.grad_scale = None  # type: ignore[attr-defined]

@@ -252,7 +252,7 @@ class Run:
         return saved[: len(saved) - guard.rollbacks] or saved[:1]
 
     def end(self) -> Result:
-        """Return the result; a finished run that was made beside an earlier one takes its place first."""
+        """Return the result; a finished run in OUT/_unfinished replaces the earlier run first."""
         if self.step >= self.steps and self.replaces is not None:
             new, out = ({path.name: path for path in _files(home)} for home in (self.out, self.replaces))
             ours = journaled(journal) if (journal := journal_of(str(self.replaces))) else set()

@@ -74,7 +74,7 @@ class Sampling:
 
     def draw(self, logits: Sequence[Tensor], generators: Sequence[torch.Generator], texts: Sequence[Sequence[int]]
              ) -> Tensor:  # fmt: skip
-        """Return what `pick` returns as a tensor on the device, int64 (rows), for which nobody waits.
+        """Return the result of `pick` as a tensor on the device, int64 (rows), without waiting for it.
 
         The id of a row whose scores are not finite is -1; `read` raises an error for it.
         """

@@ -1,4 +1,4 @@
-"""The size of a model that a file states, checked before memory for the model is asked for."""
+"""The size of a model that a file states, checked before memory for the model is allocated."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ The author is the nickname, which differs from server to server; `author="name"`
 number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
 is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
 attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is what was
-forwarded. Time is the clock as written, without its zone.
+with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is the forwarded
+text. Times are those of the file, without their zones.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@
 
     yes, at five
 
-A message begins behind an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. Of an edited message, whose
-versions are behind `|`, the newest is read. The detail behind a name (a number, an account, an id) is removed.
+A message begins after an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. Of an edited message, whose
+versions follow `|`, the newest is read. The detail after a name (a number, an account, an id) is removed.
 """
 
 from __future__ import annotations

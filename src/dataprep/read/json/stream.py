@@ -222,7 +222,7 @@ def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int
     """Find the first array that is the value of the field `name` in the JSON data[i:n].
 
     Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array in which
-    the function keeps what the next call, with more bytes, needs.
+    the function keeps its state for the next call, with more bytes.
     """
     while i < n:
         if state[IN_STRING]:

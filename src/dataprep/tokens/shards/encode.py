@@ -159,7 +159,7 @@ class ShardLayout:
         split: assigns documents to train, validation and test.
         template: the format of dialogues; None: texts are encoded.
         dtype: type of the ids.
-        shard_tokens: most tokens per shard.
+        shard_tokens: the maximum number of tokens per shard.
     """
 
     split: Split

@@ -1,4 +1,4 @@
-"""The folder of token shards as an output: what is wanted in it, its tokenizer, and the manifest that completes it.
+"""The folder of token shards as an output: its wanted content, its tokenizer, and the manifest that completes it.
 
 `begin` opens finished shards, or prepares new ones in OUT/_unfinished (`core/output/commit.py`); `commit` puts them in
 the place of those before, which stay complete until then.
@@ -47,7 +47,7 @@ def local_folder(out: str | os.PathLike[str]) -> str:
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
-    """Raise PlanError if `shard_tokens`, the most tokens per shard, is less than 1."""
+    """Raise PlanError if `shard_tokens`, the maximum number of tokens per shard, is less than 1."""
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} must be 1 or more; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)

@@ -99,7 +99,7 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
 
 
 def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
-    """Return what a checkpoint states about its data: the ids that end a text, the sets, and the chat template.
+    """Return the fields of a checkpoint about its data: the ids that end a text, the sets, and the chat template.
 
     "trained_on" has, for each set, its documents and tokens, and one hash of all its shards (`Shards.root`).
 

@@ -79,7 +79,7 @@ class Cache:
         )  # fmt: skip
 
     def _moved(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the CPU on the device; from pinned memory, nobody waits until CUDA has copied it."""
+        """Return a tensor of the CPU on the device; from pinned memory, the copy to CUDA is asynchronous."""
         return (tensor.pin_memory() if self.device.type == "cuda" else tensor).to(self.device, non_blocking=True)
 
     def clear(self, row: int) -> None:
