@@ -153,7 +153,7 @@ class Percentiles(Estimator):
         """Return the range of each language, {language: (low, high)}, and figures for reports.
 
         Args:
-            scores: rows of SCORES (id, language, score, start, end).
+            scores: the rows of SCORES (id, language, score, start, end).
 
         A bound that is not set is None. The figures are {"cuts": {language: {"low", "high": bounds, "scores": number of
         scores}}}. Documents without a language are grouped under "", which is reported as "all" in the figures.
@@ -172,7 +172,7 @@ class Percentiles(Estimator):
         """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
 
         Args:
-            scores: rows of SCORES (id, language, score, start, end), one per document or paragraph.
+            scores: the rows of SCORES (id, language, score, start, end), one per document or paragraph.
             bounds: (low, high) by language.
         """
         name = next(iter(self.filter.scores))

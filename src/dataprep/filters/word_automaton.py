@@ -52,7 +52,7 @@ class Automaton(NamedTuple):
         goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the
             offset of its row, plus 1 if an entry ends there.
         symbols: int64[257], the column of each byte and of EDGE (an edge of a word).
-        width: columns per row.
+        width: the columns per row.
         edges: True if entries must be whole words.
     """
 

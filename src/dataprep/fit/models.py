@@ -42,7 +42,7 @@ def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, A
 def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dict[str, Any]:
     """Train an n-gram model of the pieces of the texts' normalised lines, and write it to `out` (ARPA).
 
-    pieces: path of the SentencePiece model. Returns {"files": [out], "words": the number of pieces that it read}.
+    pieces: the path of the SentencePiece model. Returns {"files": [out], "words": the number of pieces that it read}.
     """
     library = need("sentencepiece", extra="perplexity")
     model = library.SentencePieceProcessor(model_file=pieces)

@@ -113,7 +113,7 @@ def places(data: bytes, text: bytes) -> Iterator[int]:
 def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: int = 60) -> RemovedHits:
     """Find a text in the input of the run in the folder `url`, and the stages and rules that removed it.
 
-    - limit: number of documents to explain.
+    - limit: the number of documents to explain.
     - context: characters to return around an occurrence. The input and the last Dataset are read once.
 
     Raises PlanError if the text is empty, and ReadError if an input file is missing or has changed, or if a stage hides

@@ -27,8 +27,8 @@ class DocumentsAsRead:
     Attributes:
         url: the run's folder.
         ids: the documents that may be requested.
-        given: rows of the input that are known. Files are read when they are needed first, for all of these documents
-            at once. None is returned for a document on a forget list of the run.
+        given: the rows of the input that are known. Files are read when they are needed first, for all of these
+            documents at once. None is returned for a document on a forget list of the run.
     """
 
     def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:

@@ -21,9 +21,9 @@ class Conversation:
         voice: the model.
         how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed + n.
         max_tokens: the maximum number of tokens per answer.
-        system: text of the system's turn, "" for none.
+        system: the text of the system's turn, "" for none.
         history: turns of {role, content} without the system's, the oldest first.
-        n_answers: number of answers so far.
+        n_answers: the number of answers so far.
 
     >>> talk = Conversation(ChatModel.load("out/tomas/model"))
     >>> "".join(talk.say("are you there?"))

@@ -117,7 +117,7 @@ def is_below_label(above: str, below: str) -> bool:
 def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
-    lines: index of the text, start and end of each line, int64[n, 4].
+    lines: the index of the text, start and end of each line, int64[n, 4].
 
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
     each, or one after a +, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight

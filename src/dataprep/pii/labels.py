@@ -105,7 +105,7 @@ def label_ends() -> U8:
 def is_labelled(text: str, start: int) -> bool:
     """Return whether a label before a number (ISBN, version, invoice) shows that the number is not personal.
 
-    start: offset of the number in `text`, in characters.
+    start: the offset of the number in `text`, in characters.
     """
     if start > 0 and text[start - 1] == "+" and not text[start - 2 : start - 1].isalnum():
         return False
@@ -136,7 +136,7 @@ def is_phone_key(text: str, start: int) -> bool:
 def is_phone_label(text: str, start: int) -> bool:
     """Return whether a label before a number (tel., phone, WhatsApp) shows that the number is a phone.
 
-    start: offset of the number in `text`, in characters.
+    start: the offset of the number in `text`, in characters.
     """
     return _PHONE.match(text[max(0, start - LABEL) : start].lower()[::-1]) is not None
 

@@ -34,7 +34,7 @@ class Sections(Text):
     """Base class of readers that load a complete file. max_doc_bytes: longer texts, and longer files, are dropped.
 
     Attributes:
-        MAX_FILE: bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
+        MAX_FILE: the bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
     """
 
     VERSION: ClassVar[int] = 1

@@ -46,7 +46,7 @@ class FileGroup:
         chats: whether they are exports of chats.
         text: the field that has the text.
         paths: files, folders and globs that name exactly these files.
-        formats: number of files per format.
+        formats: the number of files per format.
         stored: their bytes as stored, per format.
     """
 

@@ -219,7 +219,7 @@ def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
 
     The list has the files of the earlier journal, and the files `names`; files that do not exist are left out.
 
-    names: paths of files, relative to `folder`.
+    names: the paths of files, relative to `folder`.
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}

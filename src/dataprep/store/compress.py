@@ -112,7 +112,7 @@ class _Frames(io.RawIOBase):
 
     Attributes:
         make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`.
-        padding: bytes between frames.
+        padding: the bytes between frames.
     """
 
     def __init__(self, raw: BinaryIO, make: Callable[[], Any], padding: bytes = b"") -> None:

@@ -28,7 +28,7 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
     Nothing is written into a folder without files, or after a signal.
 
     Args:
-        folder: path of a local folder.
+        folder: the path of a local folder.
         but: errors that are not written.
         facts: more fields of the file.
     """

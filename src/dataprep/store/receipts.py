@@ -28,7 +28,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
     Args:
-        receipt: URL of the receipt.
+        receipt: the URL of the receipt.
         key: a hash of everything that determines the result.
         make: a function that writes files (with `atomic`) and returns {"files": [their URLs], ...}, a dict of values
             that JSON can represent.

@@ -54,7 +54,7 @@ def step_once(
       divided by the number of targets in the *whole* batch, so every token has the same weight. A batch without a
       target has loss 0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change;
       neither do they if the loss is above `limit`, a scalar.
-    - n_targets: number of targets of all processes; None: this process has all of them.
+    - n_targets: the number of targets of all processes; None: this process has all of them.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: that of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights and moments
       do not change.

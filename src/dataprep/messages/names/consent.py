@@ -113,7 +113,7 @@ class Consent(Estimator):
         logged.
 
         Args:
-            people: names of authors.
+            people: the names of authors.
             whole: whether these are all authors, and not only those of a sample.
         """
         present = sorted(set(people))

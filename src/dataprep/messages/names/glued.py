@@ -40,8 +40,8 @@ class GluedNames:
     Attributes:
         terms: all terms.
         trie: of `terms`.
-        words: number of each term that is one word and sure to be a name, by its folded text.
-        full: numbers of the terms of several words.
+        words: the number of each term that is one word and sure to be a name, by its folded text.
+        full: the numbers of the terms of several words.
     """
 
     def __init__(self, terms: Sequence[str], trie: Trie, words: Mapping[str, int], full: Sequence[int] = ()) -> None:

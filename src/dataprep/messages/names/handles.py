@@ -31,7 +31,8 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     """Return (HANDLE or STATED, account, name) of each name that input files state; account: "" if none is.
 
     - docs: the documents; if they were saved by a run, the files that this run read are opened again.
-    - label: title of the progress bar. Logs a warning for files that are gone, since what they state cannot be known.
+    - label: the title of the progress bar. Logs a warning for files that are gone, since what they state cannot be
+      known.
     """
     places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
     there, gone = list[tuple[str, Reader]](), list[str]()

@@ -99,8 +99,8 @@ class KnownPeople:
     Attributes:
         names: spellings of names, phone numbers, e-mail addresses and handles to find.
         stay: words that are not an error if they occur by themselves.
-        own: names that are not an error, such as that of a person who trains a model on their own messages. Findings of
-            both are only counted.
+        own: the names that are not an error, such as that of a person who trains a model on their own messages.
+            Findings of both are only counted.
         prefixes: the letters that `Pseudonyms` treats as joined to a name; its own search (`finder.py`) is then
             applied, too. None: names in texts were not replaced, so that only whole words are searched for.
         groups: those of `names` that are names of groups, which are not searched over line breaks, since their words

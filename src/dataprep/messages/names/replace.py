@@ -51,8 +51,8 @@ class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
     Attributes:
-        people: URL of the table of pseudonyms.
-        key: hash that identifies the table's content.
+        people: the URL of the table of pseudonyms.
+        key: the hash that identifies the table's content.
         counts_words: also count how often each word is replaced, for trials. The other fields are those of
             `Pseudonyms`.
     """

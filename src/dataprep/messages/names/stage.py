@@ -287,7 +287,7 @@ def known_people(
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
     - names: more people to search for, as in `Pseudonyms`.
-    - own: names that are not an error, such as the user's own.
+    - own: the names that are not an error, such as the user's own.
     - stay: words that are not an error.
     """
     seen = set().union(*runner.map(_names_in, docs.tasks, "names"), stated_in(docs, runner, "accounts"))

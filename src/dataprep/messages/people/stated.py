@@ -46,7 +46,7 @@ class Stated:
         accounts: pairs (account, name); an account may have several names.
         handles: those of these names that are ids or names of accounts, not of people.
         cards: contacts, (name, digits of a phone number).
-        others: names of people whose account is not stated, such as those of forwarded messages.
+        others: the names of people whose account is not stated, such as those of forwarded messages.
     """
 
     accounts: set[tuple[Account, str]] = field(default_factory=set)

@@ -37,9 +37,9 @@ class DecodedText(NamedTuple):
 
     Attributes:
         charset: the codec that decoded it.
-        agreed: share of the sources (header, document, detector) that name this charset among those that name one, 0 to
-            1.
-        n_lost: number of characters that are U+FFFD because their bytes are no text.
+        agreed: the share of the sources (header, document, detector) that name this charset among those that name one,
+            0 to 1.
+        n_lost: the number of characters that are U+FFFD because their bytes are no text.
     """
 
     text: str

@@ -43,8 +43,8 @@ class Discord(JsonExport):
 
     Attributes:
         author: the field that becomes the author: "nickname", the account's "name", or "id".
-        date_order: order of day, month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601; None:
-            inferred from the dates.
+        date_order: the order of day, month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601;
+            None: inferred from the dates.
         me: the name of a data package's owner; None means the name of the account.
     """
 

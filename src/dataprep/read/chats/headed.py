@@ -56,7 +56,7 @@ class Held(NamedTuple):
         position: byte offset of its first line.
         head: the parsed first line.
         rest: the further lines; None if the message is too long to keep.
-        n_bytes: size of the message.
+        n_bytes: the size of the message.
         last: whether it is the last message of the file.
     """
 

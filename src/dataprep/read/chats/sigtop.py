@@ -66,7 +66,7 @@ def messages(lines: Iterable[Record], max_bytes: int) -> Iterator[Held | Record]
 
     Args:
         lines: those of the file.
-        max_bytes: size of the longest message; a longer one has None in place of its further lines.
+        max_bytes: the size of the longest message; a longer one has None in place of its further lines.
     """
     held: list[bytes] | None = None  # lines of a message; None before the first
     position = n_bytes = 0

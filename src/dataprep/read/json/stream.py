@@ -37,7 +37,7 @@ class Group:
 
     Attributes:
         array: the array's number in the document.
-        base: offset of data[0] in the decompressed file. data is overwritten by the next group.
+        base: the offset of data[0] in the decompressed file. data is overwritten by the next group.
         too_long: (offset in the file, size in bytes) of one message that was skipped, or None.
     """
 

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
     Attributes:
         position: its offset in the file as stored.
-        n_bytes: size of its content.
+        n_bytes: the size of its content.
         body: the content; None if its type was not wanted, or if it is too long.
         lost: the reason why the record could not be read, "" if it was read.
         message: describes it.

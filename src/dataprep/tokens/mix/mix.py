@@ -102,7 +102,7 @@ class Mix:
             validation and test splits.
         temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions
             of the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
-        max_epochs: maximum number of epochs of a source.
+        max_epochs: the maximum number of epochs of a source.
         seed: selects the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)

@@ -173,7 +173,7 @@ class WriteMixedShard:
         places: where the shards are written.
         pieces: the folder of the receipts.
         streams: the sources.
-        dtype: type of the ids.
+        dtype: the type of the ids.
         key: a hash of everything that determines the mixture.
     """
 

@@ -132,8 +132,8 @@ class ExportFile:
 
     Attributes:
         write: function that writes the files and returns their paths.
-        names: names of the shards to write.
-        path: path of the files, without suffix.
+        names: the names of the shards to write.
+        path: the path of the files, without suffix.
     """
 
     write: Callable[[ExportFile], list[str]]

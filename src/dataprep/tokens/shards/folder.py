@@ -60,12 +60,12 @@ def begin(
 ) -> AbstractContextManager[Work[Shards]]:  # fmt: skip
     """Return the work on the token shards of a recipe in the folder `out`; see `Output.begin`, which raises its errors.
 
-    - recipe: hash of all that decides the wanted shards.
+    - recipe: a hash of everything that determines the wanted shards.
     - settings: values that decide it, for a message that names what changed.
     - made_by: the name of the function.
     - tokenizer: the content of their tokenizer.json, None if they have none; StaleOutput is raised if another one was
       saved in the folder.
-    - dropped: ids of documents that must not be in them; None: those on the folder's own forget list.
+    - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
     - of_sources: what the sources of a mixture state as `forgotten`.
     - origin, private, again: see `Wanted`.
     """
@@ -173,7 +173,7 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
     """Write a token shard by `fill(writer)`, unless a receipt shows that it exists; return its entry for the manifest.
 
     - pieces: the folder of receipts (records of finished work).
-    - recipe: hash of all that decides the shard's content.
+    - recipe: a hash of everything that determines the shard's content.
     """
 
     def make() -> dict[str, Any]:

@@ -93,7 +93,7 @@ def read_rows(url: str) -> pa.RecordBatch:
     """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
 
     Args:
-        url: URL of the piece, without suffix.
+        url: the URL of the piece, without suffix.
 
     Raises CorruptShard if the file has changed since it was written.
     """
@@ -148,7 +148,7 @@ class Assemble:
     Attributes:
         out: the folder for the shards.
         pieces: the folder of the pieces.
-        dtype: type of the token ids.
+        dtype: the type of the token ids.
         generation: of the shards, see `Recipe`.
     """
 

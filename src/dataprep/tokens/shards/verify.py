@@ -65,7 +65,7 @@ class CheckShard:
     """The check of one token shard, number `number` of `shards`, which is read block by block.
 
     Attributes:
-        sizes: bytes of text per token id, int32; None if the file with them is damaged.
+        sizes: the bytes of text per token id, int32; None if the file with them is damaged.
     """
 
     shards: Shards

@@ -199,7 +199,7 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
 def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str = "val") -> dict[str, Layout]:
     """Return the rows of the validation splits as {name of the set: rows}; sets without validation text are left out.
 
-    split: name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
+    split: the name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size

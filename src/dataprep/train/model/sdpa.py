@@ -31,9 +31,9 @@ class Case(NamedTuple):
     """The properties of an attention call that a back end must support.
 
     Attributes:
-        device: kind of device, such as "cuda".
+        device: the kind of device, such as "cuda".
         capability: that of the GPU; (0, 0) for other devices.
-        dtype: type of the activations.
+        dtype: the type of the activations.
         d_head: width of a head.
         masked: whether rows have documents or prefixes.
     """

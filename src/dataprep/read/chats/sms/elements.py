@@ -47,8 +47,8 @@ class Backup:
     """Facts about a backup, which `elements` fills in.
 
     Attributes:
-        stated: number of elements that the root states; None if it states none.
-        n_repaired: number of repaired characters.
+        stated: the number of elements that the root states; None if it states none.
+        n_repaired: the number of repaired characters.
     """
 
     stated: int | None = None
