@@ -6,7 +6,7 @@
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
-    OUT/cuts.json        the message that begins what is held out of the longest conversation, if it had to be cut
+    OUT/cuts.json        the first held-out message of the longest conversation, if it had to be cut
     OUT/learned.json     number of the person's words by platform, language, and whether they are learned
     OUT.audit.json       names that the rules leave in texts; not in OUT, since OUT may be given to others
 

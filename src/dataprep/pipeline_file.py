@@ -99,7 +99,7 @@ def load(path: str) -> list[Step]:
 
 
 def _check_results(path: str, steps: list[Step]) -> None:
-    """Raise PlanError if a step has no `return` and a later step uses its result; one that only waits for it may."""
+    """Raise PlanError if a step has no `return` and a later step uses its result; a step may name it without use."""
     for step in steps:
         users = [other.name for other in steps if step.name in other.takes and _names_in(other.fn, step.name)]
         if users and not _returns(step.fn):
@@ -124,7 +124,7 @@ def _names_in(fn: Callable[..., Any], name: str) -> bool:
 
 
 def _returns(fn: Callable[..., Any]) -> bool:
-    """Return whether a function may return something, as far as its source says; one in it counts, too."""
+    """Return whether a function may return something, by its source; a `return` of an inner function counts, too."""
     found = _body(fn)
     gives = (ast.Yield, ast.YieldFrom)
     return not found or any(isinstance(n, gives) or (isinstance(n, ast.Return) and n.value is not None) for n in found)
@@ -259,7 +259,7 @@ def _importing(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _calling(path: str, step: str) -> Iterator[None]:
-    """Raise PlanError with file and line if a line of the pipeline file at `path` is itself written wrong.
+    """Raise PlanError with file and line if a line of the pipeline file at `path` itself has an error.
 
     These are a name that does not exist, arguments that a function does not take, and a PlanError or StaleOutput of any
     call. A step that ends the program, as by `sys.exit`, raises FunctionFailed. All other exceptions pass.
@@ -280,7 +280,7 @@ def _calling(path: str, step: str) -> Iterator[None]:
 
 
 def _sentence(path: str, error: BaseException) -> str:
-    """Return "FILE:LINE: what is wrong; did you mean NAME?"."""
+    """Return "FILE:LINE: PROBLEM; did you mean NAME?"."""
     own = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == path]
     position = f"{path}:{own[-1][1]}" if own else path
     if isinstance(error, DataprepError):

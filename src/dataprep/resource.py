@@ -65,7 +65,7 @@ class Resource:
         return str(getattr(function, "__qualname__", type(function).__qualname__))
 
     def recipe(self) -> Any:
-        """Return what keys depend on: the name of the loader, the arguments of a partial function, and the version."""
+        """Return the values that keys depend on: the loader's name, arguments of a partial function, and version."""
         given = (self.loader.args, self.loader.keywords) if isinstance(self.loader, functools.partial) else ()
         return (self._name, given, self.version)
 

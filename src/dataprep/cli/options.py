@@ -59,7 +59,7 @@ def runner_of(
 ) -> Runner:  # fmt: skip
     """Return the Runner that the options --workers, --memory, --ray and --timeout choose.
 
-    - workers: number of processes.
+    - workers: the number of processes.
     - memory: text such as "8GB", None for no limit given.
     - timeout: seconds for a file.
     """

@@ -107,7 +107,7 @@ def dry_run(
     """Run the steps of a pipeline file on a sample; print a table and examples of each stage's drops and changes.
 
     - to: the step to run, with the steps that it needs; None: all steps.
-    - sample_bytes: size of the sample's text.
+    - sample_bytes: the size of the sample's text.
     - examples: documents to show per reason and change.
     - end: the end of the last line.
     """

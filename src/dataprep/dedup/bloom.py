@@ -56,9 +56,9 @@ class Bloom(Deduplication):
         word_split: how texts are split into words for n-grams: "unicode" (see docs/words.md), or "regex" (runs of `\w`,
             as published). Words are compared in lower case.
         min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space remain.
-        against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is set, and a
-            Bloom with the same settings wrote such a folder, its saved filter is extended; then units of documents that
-            were dropped later also count as seen. Otherwise the texts of the folder are read again.
+        against: the folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is set, and
+            a Bloom with the same settings wrote such a folder, its saved filter is extended; then units of documents
+            that were dropped later also count as seen. Otherwise the texts of the folder are read again.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.
 

@@ -47,7 +47,8 @@ class Exact(Deduplication):
             precomputed hashes, such as columns="sha1", is compared instead of the text. A document in which all these
             columns lack a value is kept.
         ignore_pattern: a regular expression (RE2), for documents only; text that matches it is ignored.
-        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+        against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
+            kept.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.
 

@@ -71,7 +71,8 @@ class MinHash(Deduplication):
         keep: the copy that is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B", as in
             `Exact`; or "none", which also drops the document that "first" would keep, if another document is dropped as
             its copy.
-        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+        against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
+            kept.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.
         seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.

@@ -34,7 +34,7 @@ class Older:
     Attributes:
         given: its folder, as the user wrote it.
         docs: its documents.
-        content: hash of its ids, texts and columns; it does not depend on the folder.
+        content: the hash of its ids, texts and columns; it does not depend on the folder.
     """
 
     given: str  # as the user wrote it, which is how verdicts name it
@@ -67,7 +67,7 @@ class Deduplication(Estimator):
     """Base class of Estimators that find duplicates.
 
     Attributes:
-        against: folders of sealed Datasets that come first.
+        against: the folders of sealed Datasets that come first.
         annotate: whether decisions are written as columns, in place of dropping documents or cutting texts; a text is
             the beginning of the columns' names.
     """

@@ -65,9 +65,9 @@ class SemDeDup(Deduplication):
         seed: the seed of the samples and of the initial vectors of the training.
         version: a text that identifies `embed` if Python cannot find its source code; change the text whenever the
             function changes.
-        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
-            Word vectors and centroids are then computed from the first of these folders alone; new documents do not
-            change them.
+        against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
+            kept. Word vectors and centroids are then computed from the first of these folders alone; new documents do
+            not change them.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.
 

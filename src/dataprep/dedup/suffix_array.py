@@ -45,7 +45,7 @@ class SuffixArray(Deduplication):
             (12 bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
         word_split: how texts are split into words: "unicode" (docs/words.md), or "regex" (runs of `\w`).
         min_remaining_chars: a document that lost text is dropped if fewer characters other than white space remain.
-        against: folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
+        against: the folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.
 

@@ -106,7 +106,7 @@ class UrlSketch(EqualTexts):
     """Compares documents by the normalised URL in one of their columns.
 
     Attributes:
-        column: name of the column of URLs.
+        column: the name of the column of URLs.
         ignore: as in `normalize_url`.
         tracking: as in `normalize_url`.
     """
@@ -157,7 +157,7 @@ class URLDedup(Deduplication):
             "best:COLUMN", "source:A,B" or "none", as in `Exact`.
         ignore: the differences between URLs that are ignored: "scheme", "www" and "slash"; see `normalize_url`.
         tracking: the names of URL parameters that are removed before the comparison; see `normalize_url`.
-        against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
+        against: the folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
             even if a new one is newer.
         annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
             same and is the prefix of the columns' names.

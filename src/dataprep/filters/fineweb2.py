@@ -58,7 +58,7 @@ class FineWeb2(ScoredFilter):
     >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # one value overridden
 
     Args:
-        language: code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means
+        language: the code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means
             `fra_Latn`.
         configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds
             and stop words for each of 1,929 languages. Reading it needs the extra `hf`.

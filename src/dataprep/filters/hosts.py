@@ -205,7 +205,7 @@ def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], Netw
 
 
 def _searched(found: Addresses) -> pa.StringArray:
-    """Return the URLs in which words are searched: decoded, and behind those of other spellings the host as it is read.
+    """Return the URLs in which words are searched: decoded, followed by the readable host if it is spelled differently.
 
     The host is that of `host_name`, with its Punycode decoded.
     """

@@ -23,7 +23,7 @@ OTHER_CODE = 0  # the code of kept lines: cuts inside these
 
 
 class CutLog(NamedTuple):
-    """What a kernel does with the lines of a batch of documents; a rule has the code of the lines that it cuts.
+    """The record of a kernel's work on the lines of a batch; a rule has the code of the lines that it cuts.
 
     Attributes:
         counts: int64[codes], lines by code, those of dropped documents included.

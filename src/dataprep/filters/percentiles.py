@@ -118,7 +118,7 @@ class Percentiles(Estimator):
         return not self._of_paragraphs
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: what decides the filter's scores, and the percentiles."""
+        """Return the values that identify this stage: those that determine the filter's scores, and the percentiles."""
         return self.filter.measure_key().decode(), self._range, self.min_scores
 
     def warm(self) -> None:
@@ -132,7 +132,8 @@ class Percentiles(Estimator):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Score all documents of `docs`, find the range of each language, and return the stage that drops or cuts.
 
-        Writes the scores of each input part, and a table of what to drop or cut, into the folder `out`.
+        Writes the scores of each input part, and a table of the documents to drop or the spans to cut, into the folder
+        `out`.
         """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
@@ -152,7 +153,7 @@ class Percentiles(Estimator):
         """Return the range of each language, {language: (low, high)}, and figures for reports.
 
         Args:
-            scores: rows of SCORES (id, language, score, start, end).
+            scores: the rows of SCORES (id, language, score, start, end).
 
         A bound that is not set is None. The figures are {"cuts": {language: {"low", "high": bounds, "scores": number of
         scores}}}. Documents without a language are grouped under "", which is reported as "all" in the figures.
@@ -171,7 +172,7 @@ class Percentiles(Estimator):
         """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
 
         Args:
-            scores: rows of SCORES (id, language, score, start, end), one per document or paragraph.
+            scores: the rows of SCORES (id, language, score, start, end), one per document or paragraph.
             bounds: (low, high) by language.
         """
         name = next(iter(self.filter.scores))
@@ -280,7 +281,7 @@ def _spans(judged: pa.Table) -> pa.RecordBatch:
 
 
 def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float | None, float | None]:
-    """Return the bounds at two percentiles, None at 0 and 100. If most scores are one number, it is in range."""
+    """Return the bounds at two percentiles, None at 0 and 100. If most scores are equal, their value is in range."""
     found = [None if p in {0, 100} else round(float(np.percentile(values, p)), 4) for p in (low, high)]
     if found[0] is not None and found[0] == found[1]:
         found[1] = round(found[0] + 1e-4, 4)

@@ -102,7 +102,7 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
 def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], section: str) -> None:
     """Set each parameter of a stage that has the value PRESET, from a preset by name or from a preset folder.
 
-    - presets: the presets by name; what a folder does not set is as in "paper".
+    - presets: the presets by name; values that a folder does not set are those of "paper".
     - section: the name of the stage's settings in a folder.
 
     Raises PlanError if there is no such preset.

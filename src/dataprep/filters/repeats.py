@@ -54,7 +54,7 @@ def slots_mask(items: int) -> Int:
 def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
     """Add one to the count of the hash `h` in the table `counts`, and return the slot of `h`.
 
-    - mask: result of `slots_mask`.
+    - mask: the result of `slots_mask`.
     - stamp: the table's current stamp; slots with an older stamp are free.
     """
     slot = h & mask
@@ -72,7 +72,7 @@ def count_repeats(words: U64, chars: I64, starts: I64, n: int, counts: HashCount
     """Return the number of units (such as lines) of a document that repeat an earlier one word by word, and their size.
 
     - words: uint64, hashes of the document's words.
-    - chars: number of characters of the words before each word.
+    - chars: the number of characters of the words before each word.
     - starts: int64[n + 1], the first word of each of the `n` units.
     - counts: a work table. The size is the total number of characters of these units.
     """

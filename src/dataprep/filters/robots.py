@@ -182,7 +182,7 @@ def read(sources: Iterable[str]) -> bytes:
     """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` opens.
 
     Args:
-        sources: URLs of folders, globs or archives.
+        sources: the URLs of folders, globs or archives.
 
     The bytes do not depend on the paths or the order of the files.
 

@@ -24,8 +24,8 @@ class Threshold(NamedTuple):
     """A rule that drops a document if its score is below or above a limit.
 
     Attributes:
-        parameter: name of the stage's parameter that has the limit; if the limit is None, the rule is off.
-        score: name of the score column.
+        parameter: the name of the stage's parameter that has the limit; if the limit is None, the rule is off.
+        score: the name of the score column.
         drops: the comparison that drops: "<", "<=", ">" or ">=".
         reason: the drop reason.
     """

@@ -1,8 +1,8 @@
 """Find all words of a list in one pass, by an Aho-Corasick automaton over the case-folded bytes of a text.
 
-Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol EDGE is put at both ends of each entry
-and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
-in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
+Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol EDGE is inserted at both ends of each
+entry and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE,
+which is in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
 The tatweel and the vowel signs of Arabic, Hebrew and Syriac are skipped, and so are invisible characters inside words:
 the text is read as if it did not contain them.
@@ -52,7 +52,7 @@ class Automaton(NamedTuple):
         goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the
             offset of its row, plus 1 if an entry ends there.
         symbols: int64[257], the column of each byte and of EDGE (an edge of a word).
-        width: columns per row.
+        width: the columns per row.
         edges: True if entries must be whole words.
     """
 
@@ -66,7 +66,7 @@ class Automaton(NamedTuple):
 def hidden() -> npt.NDArray[np.bool_]:
     """Return for each code point whether it is invisible inside a word, bool[0x110000]: joiners, soft hyphens ...
 
-    The zero-width space is not: it stands between words.
+    The zero-width space is not hidden, since it separates words.
     """
     table: npt.NDArray[np.bool_] = (classes() & FORMAT != 0) & (word_table() >> KIND & 15 == EXTEND)
     return table
@@ -96,8 +96,8 @@ def has_signs(entry: str) -> bool:
 def with_clitics(entry: str) -> list[str]:
     """Return an entry, and if it is Arabic also with the clitics that can be written before it, and with ENDINGS.
 
-    The article, alone or after other clitics, and "and" are put before an entry of three letters or more. The other
-    clitics without the article are put before an entry of four letters or more, since shorter words more often begin
+    The article, alone or after other clitics, and "and" are added before entries of three letters or more. The other
+    clitics without the article are added before entries of four letters or more, since shorter words more often begin
     with these letters.
     """
     if ord(entry[0]) not in ARABIC_LETTERS:
@@ -174,7 +174,7 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
 def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tuple[Automaton, U16]]:
     """Return the pairs (automaton, classes) with which `matches` finds all entries; the parameters are as for `build`.
 
-    Entries without vowel signs are found in texts with and without them, the others as they are written.
+    Entries without vowel signs are found in texts with and without them; other entries only as they are written.
     """
     kinds = {signs: tuple(e for e in entries if has_signs(e) != signs) for signs in (True, False)}
     return [

@@ -1,4 +1,4 @@
-"""The folder of a preset: the finished one in it, and the models of the next one, which stand beside those."""
+"""The folder of a preset: the finished preset, and the models of the next one, which are stored next to its models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LanguagePreset:
     Attributes:
         url: the folder.
         record: the content of its preset.json.
-        cuts: what each rule drops of the reference and of the crawl sample.
+        cuts: the share of the reference and of the crawl sample that each rule drops.
     """
 
     url: str

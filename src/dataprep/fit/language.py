@@ -125,7 +125,7 @@ def fit_language(
 
 
 class _Fit:
-    """One fit of a language: what was trained and measured so far."""
+    """One fit of a language: the models and measurements so far."""
 
     def __init__(self, code: str, out: str, own: str, sample: _Sample, wild: _Sample) -> None:
         self.code, self.out, self.own, self.sample, self.wild = code, out, own, sample, wild
@@ -136,7 +136,7 @@ class _Fit:
         self.pieces, self.ngram, self.model = self.urls.values()
 
     def train(self, vocab_size: int, order: int, others: list[str] | None) -> None:
-        """Train the three models, each once, and find CCNet's cuts and the least score of the language."""
+        """Train the three models, each once, and find CCNet's cuts and the minimum score of the language."""
         learnt, held = self.sample.learnt(), self.sample.held
         self._once("pieces", lambda: train_pieces(learnt, self.pieces, vocab_size))
         self._once("ngram", lambda: train_ngrams(learnt, self.pieces, self.ngram, order))
@@ -156,7 +156,7 @@ class _Fit:
         self._cut_by_language(known, wild)
 
     def _cut_by_language(self, known: Any, wild: Any) -> None:
-        """Find the least score of the language, and CCNet's cuts of the documents of the crawl that are in it."""
+        """Find the minimum score of the language, and CCNet's cuts for the documents of the crawl in this language."""
         named = Language(model=self.model)
         labels, found = [], []
         for docs in (self.sample.docs, self.wild.docs):
@@ -189,7 +189,7 @@ class _Fit:
         return head, max(middle, head)
 
     def thresholds(self, word_split: str, quantile: float) -> dict[str, Any]:
-        """Return the settings of Gopher and FineWeb, and add what they drop to `cuts`."""
+        """Return the settings of Gopher and FineWeb, and add the shares that they drop to `cuts`."""
         mine = stop_words(self.sample.docs.batches())
         first: dict[str, Any] = {"word_split": word_split, "languages": [], "stop_words": list(mine)}
         probe = (Gopher(**first), FineWeb(word_split=word_split))

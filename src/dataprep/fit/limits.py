@@ -56,8 +56,8 @@ def gopher_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[
 
     Args:
         scores: the columns gopher_* of the reference.
-        quantile: the share of the reference that each rule may drop. Where the limit of a share is 0, because most of
-            the reference has no such repeats, the published limit is kept.
+        quantile: the share of the reference that each rule may drop. If the limit of a share would be 0, because most
+            of the reference has no such repeats, the published limit is kept.
     """
     found = _limits(GOPHER_RULES, GOPHER_FITTED, scores, quantile, GOPHER["paper"])
     for name in AT_MOST:

@@ -20,7 +20,7 @@ MAX_CHARS = 4000  # of a sentence that SentencePiece learns from
 def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, Any]:
     """Train a SentencePiece model (unigram) of the texts' lines, normalised as in CCNet, and write it to `out`.
 
-    vocab_size: the largest number of pieces; a small text has fewer. Returns {"files": [out], "pieces": their number}.
+    vocab_size: the maximum number of pieces; a small text has fewer. Returns {"files": [out], "pieces": their number}.
     Raises PlanError if there is too little text.
     """
     library = need("sentencepiece", extra="perplexity")
@@ -42,7 +42,7 @@ def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, A
 def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dict[str, Any]:
     """Train an n-gram model of the pieces of the texts' normalised lines, and write it to `out` (ARPA).
 
-    pieces: path of the SentencePiece model. Returns {"files": [out], "words": the number of pieces that it read}.
+    pieces: the path of the SentencePiece model. Returns {"files": [out], "words": the number of pieces that it read}.
     """
     library = need("sentencepiece", extra="perplexity")
     model = library.SentencePieceProcessor(model_file=pieces)

@@ -1,4 +1,4 @@
-"""What each cut of a preset drops of the reference and of the crawl sample."""
+"""The documents of the reference and of the crawl sample that each cut of a preset drops."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
     - ids: the documents' ids, ascending.
-    - forgotten: hash of all ids on the folder's list, which the manifest states.
+    - forgotten: the hash of all ids on the folder's list, which the manifest states.
     - is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
     write = partial(_commit_without, ids=ids, is_step=is_step)

@@ -34,7 +34,7 @@ class Member:
         originals: Datasets of other runs of which parents are copies.
         inputs: the number and the URL of each input file.
         sources: if the folder is a mixture, the token shards of each source by name, which may be outside of the run.
-        unknown: what it was made from, if that was not found; "" if it was.
+        unknown: its input, if this was not found; "" if it was found.
     """
 
     folder: Folder
@@ -72,7 +72,7 @@ class Member:
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is not known from what this folder was made."""
+        """Whether the input of this folder is unknown."""
         return not (self.parents or self.inputs or self.outside or self.sources)
 
     @property
@@ -251,7 +251,7 @@ def _rows(folder: Folder) -> Iterator[tuple[Folder | None, OriginFile]]:
 
 
 def _link_sources(member: Member, family: Family) -> None:
-    """Enter the sources of a mixture, which names the recipe of each: names alone say nothing."""
+    """Add the sources of a mixture, which are identified by their recipes, since names alone do not identify them."""
     tokens = member.folder.token_manifest
     if tokens is None or not tokens.mixture:
         return

@@ -62,7 +62,7 @@ def _stage(member: Member, step: Folder) -> dict[str, Any]:
 
 
 def _input_of(member: Member, steps: list[Folder], step: Folder) -> Dataset:
-    """Return the documents that an Estimator read: the last saved input, less what verdicts in between remove.
+    """Return the documents that an Estimator read: the last saved input without the drops of later verdicts.
 
     If there is none, the sealed Datasets that the Dataset was made of, with its file numbers, take its place; else the
     Dataset itself, from which all has been removed.

@@ -39,7 +39,7 @@ class Forgotten:
 
     Attributes:
         ids: the ids that were given.
-        removed: number of documents removed, by folder.
+        removed: the number of documents removed, by folder.
         unknown: the given ids that occur in no folder.
         copies: documents that may have the same text.
         cleared: a sentence for each work file that was removed or made again.

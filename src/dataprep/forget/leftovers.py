@@ -51,7 +51,7 @@ def _reports(folder: Folder) -> Iterator[str]:
 
 
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
-    """Remove the search indexes of the Datasets `changed`, and what a killed removal of one left, in the whole run."""
+    """Remove the search indexes of the Datasets `changed` in the whole run, and the rest of half-removed ones."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places = {files.real(one.url) for one in changed}
     for index in family.indexes:
@@ -62,7 +62,7 @@ def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
 
 
 def _quotes_texts(report: str, name: str, key: str | None) -> bool:
-    """Return whether an HTML file is dataprep's report of a run, and not a page of somebody else or of another run.
+    """Return whether an HTML file is dataprep's report of this run, and not a foreign page or that of another run.
 
     A report names its run's folder and the keys of its Datasets.
 

@@ -20,15 +20,15 @@ from .family import Family, Member, ids_everywhere
 
 @dataclass(frozen=True)
 class Removal:
-    """What `forget` will do.
+    """The work that `forget` will do.
 
     Attributes:
         family: the folders.
         unknown: the given ids that occur in none of them.
         copies: documents that may have the same text.
         lists: the forget list that each folder will have.
-        gone: the ids to remove from each Dataset, saved step and folder of token shards: those on its list, and those
-            of documents that were made of them.
+        gone: the ids to remove from each Dataset, saved step and folder of token shards: the ids on its forget list,
+            and those of documents that were made from these documents.
     """
 
     family: Family

@@ -1,4 +1,4 @@
-"""Write a result again without some documents, and remove what is not finished; for Datasets and token shards alike.
+"""Write a result again without some documents, and remove unfinished work; for Datasets and for token shards.
 
 Only the files that hold the documents are written again, as the next generation of the result, which takes the place of
 the old one in one step; so a killed call is repeated by the same call, with the same bytes.
@@ -26,7 +26,7 @@ def rewritten(
     """Make the result of a folder without some documents, and return how many were in it; 0 if it is made already.
 
     - recipe: of the result.
-    - forgotten: hash of all ids that are left out of it.
+    - forgotten: the hash of all ids that are left out of it.
     - opened: opens the result in a folder.
     - write: writes the files that change and commits them; it returns the number of documents that it left out.
     """
@@ -43,7 +43,7 @@ def rewritten(
 def remove_unfinished(folder: Folder, forgotten: str | None) -> None:
     """Remove the files of a result that is not finished; the next run makes them without the forgotten documents.
 
-    forgotten: hash of all ids that are to be left out, which is written to the recipe; None if there are none.
+    forgotten: the hash of all ids that are to be left out, which is written to the recipe; None if there are none.
     """
     shards = [name for name in files.listdir(folder.url) if SHARD_FILE.fullmatch(name)]
     begun = [name for name in files.listdir(folder.unfinished.url) if name not in (RECIPE, ORIGIN)]

@@ -30,7 +30,7 @@ def remove_token_documents(folder: Folder, ids: Mapping[str | None, Ids], forgot
     """Remove documents from a folder of token shards (encoded documents), and return how many were in it.
 
     - ids: the ids to remove, by source of the mixture; the ids with the key None are removed from all sources.
-    - forgotten: hash of all ids that are left out of the folder.
+    - forgotten: the hash of all ids that are left out of the folder.
     """
     assert folder.result is not None, "the token shards are complete"
     return rewritten(folder, folder.result, forgotten, Shards.open, partial(_commit_without, ids=ids))

@@ -46,8 +46,8 @@ class Cluster:
         duplicate_of: the id of the kept document.
         duplicate_of_dataset: the path of its Dataset if this belongs to another run, else None.
         removed: the number of dropped documents.
-        reasons: number of dropped documents by (stage, reason).
-        least: the lowest similarity (0 to 1) of a dropped document to the document kept in its place.
+        reasons: the number of dropped documents by (stage, reason).
+        least: the lowest similarity (0 to 1) between a dropped document and the document that was kept instead.
         examples: dropped documents, the least similar first.
         end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
     """
@@ -339,7 +339,7 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows of all drop tables of a run, as (batch, folder of the Dataset).
 
-    columns: names of the columns to read; None: all.
+    columns: the names of the columns to read; None: all.
     """
     for folder in datasets(url):
         for batch in read_tables(folder.url, DROPS, columns):
@@ -384,7 +384,7 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
-    """Return the `n` dropped documents that are least similar to those kept in their place, the least similar first.
+    """Return the `n` dropped documents that are least similar to the documents kept instead, least similar first.
 
     - url: the run's folder. Documents with different kept documents are preferred.
     - source: only dropped documents of this source are returned; None: of all sources.

@@ -87,7 +87,7 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
     Args:
         a: the folder of the first Dataset or run.
         b: the folder of the second Dataset or run.
-        examples: number of example documents per reason.
+        examples: the number of example documents per reason.
 
     Raises PlanError if a folder has no Dataset. Also raises PlanError if a document id has different sources in the two
     Datasets, which shows that they were made from different inputs.

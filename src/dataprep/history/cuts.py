@@ -34,8 +34,8 @@ class RepeatedCut:
     Attributes:
         times: the number of cuts.
         duplicate_of_dataset: the Dataset of `duplicate_of` if it is another one, else None.
-        n_bytes: length of the shortest cut in bytes.
-        most_bytes: length of the longest cut in bytes.
+        n_bytes: the length of the shortest cut in bytes.
+        most_bytes: the length of the longest cut in bytes.
         text: the beginning of the shortest cut; None if it cannot be read.
     """
 

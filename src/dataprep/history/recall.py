@@ -1,9 +1,9 @@
 """Recall of MinHash by script: the share of the near-duplicates that its bands are expected to have proposed.
 
-A pair of similarity s is compared with probability p(s) = 1 - (1 - s^r)^b, so each pair that was found stands for
-1 / p(s) pairs (Horvitz and Thompson 1952). The similarities are those of the drop table, and the scripts those of kept
-documents in a sample of the output. What is expected is a little too low: a document that is similar to several kept
-ones has several chances. Pairs below the threshold are not counted.
+A pair of similarity s is compared with probability p(s) = 1 - (1 - s^r)^b, so each pair that was found represents 1 /
+p(s) pairs (Horvitz and Thompson 1952). The similarities are those of the drop table, and the scripts are those of the
+kept documents in a sample of the output. The estimate is a little too low, because a document that is similar to
+several kept documents has several chances to be found. Pairs below the threshold are not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ MERGED = {"HIRAGANA": "KANA", "KATAKANA": "KANA", "HALFWIDTH": "KANA", "FULLWIDT
 
 @dataclass(frozen=True)
 class ScriptRecall:
-    """What is expected of one script: pairs is their number in the sample, recall the expected share (0 to 1)."""
+    """The estimate for one script.
+
+    Attributes:
+        pairs: the number of its pairs in the sample.
+        recall: the expected share (0 to 1) of its near-duplicates that were compared.
+    """
 
     stage: str
     script: str

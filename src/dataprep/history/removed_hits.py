@@ -1,7 +1,7 @@
-"""Find a text in the input of a run, and state what removed it from there.
+"""Find a text in the input of a run, and the stages and rules that removed it.
 
-The input files must be as the run read them. Nothing is shown of an input that a stage hides, of forgotten documents,
-and of what a later stage masks.
+The input files must not have changed since the run. Inputs that a stage hides, forgotten documents, and text that a
+later stage masks are not shown.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RemovedHit:
         id: the document's id.
         source: the document's source.
         times: removed occurrences.
-        causes: what removed them; () if the stages cannot be run again.
+        causes: the stages and rules that removed them; () if the stages cannot be run again.
         around: the characters before and after the first occurrence; None if they are private, or too long.
     """
 
@@ -111,9 +111,9 @@ def places(data: bytes, text: bytes) -> Iterator[int]:
 
 
 def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: int = 60) -> RemovedHits:
-    """Find a text in the input of the run in the folder `url`, and state what removed it.
+    """Find a text in the input of the run in the folder `url`, and the stages and rules that removed it.
 
-    - limit: number of documents to explain.
+    - limit: the number of documents to explain.
     - context: characters to return around an occurrence. The input and the last Dataset are read once.
 
     Raises PlanError if the text is empty, and ReadError if an input file is missing or has changed, or if a stage hides
@@ -187,7 +187,7 @@ def _rows(parts: Sequence[Part], ids: Ids) -> Iterator[Row]:
 
 
 def _causes(documents: DocumentsAsRead, id_: int, text: str, times: int) -> Iterator[Cause]:
-    """Yield what removed a text from a document: cuts first, then the drop of the document if it still had the text."""
+    """Yield the causes of a text's removal from a document: cuts first, then the drop if it still had the text."""
     query, left, seen = text.encode(), times, set[Cause]()
     for cuts in stage_cuts(documents, id_):
         for at in places(cuts.before.encode(), query):

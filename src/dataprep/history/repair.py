@@ -51,12 +51,12 @@ def repair(url: str, runner: Runner | None, again: Callable[[], None]) -> None:
 def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
-    If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed; the
-    other parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete; the next
-    search makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of
-    tokenizers, presets and the folder of several results, since the call that makes them compares them with receipts.
-    Damaged lines of a journal (list of created files) are replaced by what receipts state. Then run the same pipeline
-    again: it makes the missing files, and uses the other files. runner: the Runner that reads the files.
+    If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed; the other
+    parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete; the next search
+    makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of tokenizers,
+    presets and the folder of several results, since the call that makes them compares them with receipts. Damaged lines
+    of a journal (list of created files) are replaced by the entries of receipts. Then run the same pipeline again: it
+    makes the missing files, and uses the other files. runner: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
@@ -67,7 +67,7 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
 
 
 def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
-    """Remove what `remove_damaged` says; return {URL: content} of the whole manifests of folders that hide their input.
+    """Remove the files that `remove_damaged` describes; return {URL: manifest} of the folders that hide their input.
 
     Args:
         found: {folder: problems}.

@@ -1,4 +1,4 @@
-"""Run the stages of a run once more on one document, to find what each rule cut out of its text.
+"""Run the stages of a run once more on one document, to find the cuts of each rule in its text.
 
 Stages that cut often state only how much each rule cut (`Ledger.trim`). They are made again from their description in
 the manifest, and read the text that they read in the run. Nothing is shown of a run that hides its input.
@@ -36,8 +36,8 @@ class RuleCut:
         rule: the rule; "other" if the stage states none.
         start: the offset, in UTF-8 bytes, of the cut's first byte in the text that the stage read.
         end: the offset after the cut's last byte.
-        text: what was cut, with what later stages mask replaced; None if the stage itself removes private strings, or a
-            stage that masks them cannot be made again.
+        text: the text that was cut, with private data replaced as later stages replace it; None if the stage itself
+            removes private strings, or if a stage that masks them cannot be made again.
     """
 
     folder: str
@@ -50,7 +50,7 @@ class RuleCut:
 
 @dataclass(frozen=True)
 class StageCuts:
-    """What one stage cut out of one document.
+    """The cuts of one stage in one document.
 
     Attributes:
         folder: the Dataset that the stage belongs to.
@@ -70,9 +70,9 @@ class StageCuts:
 
 
 def rule_cuts(url: str, id_: int) -> list[RuleCut]:
-    """Return what the stages of a run that state no spans cut out of a document, found by running them on it again.
+    """Return the cuts of the stages that record no spans in a document, found by running them on it again.
 
-    url: the run's folder. Which stages are left out is as in `stage_cuts`.
+    url: the run's folder. The stages that `stage_cuts` leaves out are left out here, too.
     """
     hiding, found = masking(url), list[RuleCut]()
     for one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
@@ -85,7 +85,7 @@ def rule_cuts(url: str, id_: int) -> list[RuleCut]:
 
 
 def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
-    """Return what the stages of a run cut out of a document.
+    """Return the cuts of a run's stages in a document.
 
     documents: documents of the run, among them this one. Stages that cannot be made again, such as functions, are left
     out, with those after them, unless the text after such a stage is stored. Cuts that do not lead to the stored text
@@ -112,7 +112,7 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
 def _of_pass(
     documents: DocumentsAsRead, id_: int, place: Folder, described: Sequence[Mapping[str, Any]]
 ) -> list[StageCuts]:
-    """Return what the stages of one pass cut; described: these stages."""
+    """Return the cuts of the stages of one pass; described: these stages."""
     row = documents.before(place.url, id_)
     if row is None:
         return []
@@ -192,7 +192,7 @@ def _outside(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _masked(cuts: list[RuleCut], masking: Sequence[Stage]) -> list[RuleCut]:
-    """Return the cuts with what stages replace as private replaced in their texts."""
+    """Return the cuts with private data in their texts replaced, as the stages replace it."""
     texts = ["" if cut.text is None else cut.text for cut in cuts]
     for stage in masking:
         texts = stage.masked(texts)

@@ -62,7 +62,7 @@ class RunSummary:
     Attributes:
         name: the name of the run's folder.
         manifests: the manifests of the finished Datasets, by folder.
-        stages: statistics of each stage.
+        stages: the statistics of each stage.
         sources: (amount read, amount kept) by source, most bytes first.
         totals: (amount read, amount kept) of all.
         inputs: by folder, the folders of the run that it was made of.
@@ -76,13 +76,13 @@ class RunSummary:
         no_survivor: the clusters of which no document is left, and lost: the largest of them.
         largest: the largest clusters, with examples.
         least_similar: dropped documents least similar to the kept ones.
-        repeats: texts cut most often.
-        languages: number of documents by language.
+        repeats: the texts that were cut most often.
+        languages: the number of documents by language.
         tokens: the token shards.
-        token_lengths: number of documents in the token shards, by the number of binary digits of a document's length in
-            tokens.
+        token_lengths: the number of documents in the token shards, by the number of binary digits of a document's
+            length in tokens.
         metrics: the rows that training wrote.
-        samples: texts that the model wrote.
+        samples: the texts that the model wrote.
     """
 
     name: str
@@ -243,7 +243,7 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
     """Return a sentence for each source of which one stage, or all stages together, removed nearly everything.
 
-    sources: (amount read, amount kept) by source. What counts as nearly everything is stated in `StageStats.alarms`.
+    sources: (amount read, amount kept) by source. `StageStats.alarms` defines "nearly everything".
     """
     found = Stats(stages).alarms()
     if Stats(stages).emptied:

@@ -1,4 +1,4 @@
-"""State of an output folder of any kind: what is finished, what is left, who writes into it, and the last failure."""
+"""State of an output folder of any kind: finished and remaining work, the writing process, and the last failure."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _n_receipts(url: str) -> int:
 def _model(url: str, names: list[str]) -> tuple[str, dict[str, Any]]:
     """Return the state of a training run: the step of its newest checkpoint, and the steps of its config.
 
-    If another run was begun beside it, the state is that of this one.
+    If a new run that will replace it was begun, the state is that of the new run.
     """
     begun = Folder(url).unfinished.url
     if any(CHECKPOINT.fullmatch(name) or name == METRICS for name in files.listdir(begun)):

@@ -26,9 +26,9 @@ class DocumentsAsRead:
 
     Attributes:
         url: the run's folder.
-        ids: the documents that may be asked for.
-        given: rows of the input that are known. Files are read when they are needed first, for all of these documents
-            at once. None is returned for a document on a forget list of the run.
+        ids: the documents that may be requested.
+        given: the rows of the input that are known. Files are read when they are needed first, for all of these
+            documents at once. None is returned for a document on a forget list of the run.
     """
 
     def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:
@@ -83,8 +83,8 @@ class DocumentsAsRead:
     def as_read(self, id_: int, drop: Drop) -> Row | None:
         """Return a document's columns, with the text as the stage of a drop read it; None if it is not available.
 
-        What later stages of the run replace as private, such as PII, is replaced in the text. The text is "" if such a
-        stage cannot be made again.
+        Private data that later stages of the run replace, such as PII, is replaced in the text. The text is "" if such
+        a stage cannot be made again.
         """
         row, data = self.row(id_), self.text(id_, drop.folder, drop.stage)
         if row is None:

@@ -52,8 +52,8 @@ class StepCost:
     """The estimated cost of one step of a pipeline file, for the complete input.
 
     Attributes:
-        n_passes: number of passes over documents.
-        disk_bytes: size of the files that the step writes.
+        n_passes: the number of passes over documents.
+        disk_bytes: the size of the files that the step writes.
         seconds: duration.
         peak_bytes: peak of memory.
     """
@@ -70,9 +70,9 @@ class Estimate:
     """The estimated cost of a run, with one worker.
 
     Attributes:
-        stored_bytes: size of the input as stored.
-        text_bytes: size of the input's text.
-        sample_bytes: size of the text that was sampled.
+        stored_bytes: the size of the input as stored.
+        text_bytes: the size of the input's text.
+        sample_bytes: the size of the text that was sampled.
         costs: one entry per step.
         reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
             needed at the same time.
@@ -93,7 +93,7 @@ class Estimate:
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
     """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
-    sample_bytes: size of the sample's text. Steps named train, finetune and report are left out.
+    sample_bytes: the size of the sample's text. Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
@@ -175,9 +175,9 @@ class StageChanges:
     Attributes:
         stats: the statistics of the stage: numbers of documents, drop reasons and examples of drops.
         n_examples: the largest number of examples per column.
-        changed: number of documents whose value changed, by column.
+        changed: the number of documents whose value changed, by column.
         examples: changed documents by column; those with the smallest hashes of their ids are chosen.
-        added: number of documents by value, for each added column.
+        added: the number of documents by value, for each added column.
     """
 
     stats: StageStats
@@ -278,8 +278,8 @@ def rehearse(
     """Run the steps of a pipeline file on a sample, in a temporary folder; return the changes that they made.
 
     - to: the step to run, with the steps that it needs; None: all steps.
-    - sample_bytes: size of the sample's text.
-    - examples: number of example documents per reason and per changed column.
+    - sample_bytes: the size of the sample's text.
+    - examples: the number of example documents per reason and per changed column.
 
     Returns (a list with an entry per step, the number of bytes of text read, the estimated number of bytes of all text
     of the inputs). Steps named train, finetune and report are left out.

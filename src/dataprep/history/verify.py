@@ -125,7 +125,7 @@ def _sealed(url: str) -> list[Folder]:
 
 
 def _damaged_state(url: str) -> list[Problem]:
-    """Return the damage of the files in a folder that no receipt states: lists of what was written and decided."""
+    """Return the damage of the state files in a folder that no receipt states, such as the journal."""
     problems = _damaged_json(url, JSON_STATE)
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
@@ -219,7 +219,7 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
-    """Return a problem for each file of ours beside those of the result, which the manifest does not name."""
+    """Return a problem for each file that dataprep wrote and that the manifest of the result does not name."""
     there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
     others = owned.ours(folder.url, sorted(there - set(manifest.names())))
     names = sorted(owned.relative(url, folder.url) for url in others)
@@ -228,7 +228,7 @@ def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
 
 
 def _not_hidden(folder: Folder, manifest: Manifest) -> Iterator[str]:
-    """Yield what was left of a recipe that names its input, beside a result that hides it."""
+    """Yield the remaining files of a recipe that names its input, next to a result that hides its input."""
     if manifest.origin is None:
         if folder.unfinished.origin is not None:
             yield UNFINISHED

@@ -102,7 +102,7 @@ def _cuts_of(folders: Sequence[str], id_: int) -> Iterator[Cut]:
 
 
 def _rows(row: type[AnyRow], kind: str, folders: Sequence[str], id_: int) -> Iterator[AnyRow]:
-    """Yield what the tables of a kind (DROPS, CUTS) in the folders have about a document, as objects of class `row`."""
+    """Yield the rows about a document in the folders' tables of a kind (DROPS, CUTS), as objects of class `row`."""
     for folder in folders:
         for url in Folder(folder).tables(kind):
             for found in rows_of_id(url, id_, SCHEMAS[kind]):

@@ -1,4 +1,4 @@
-"""Multiple choice: find the answer of each question that a model considers most probable, and count the right ones."""
+"""Multiple choice: find the answer to each question that a model considers most probable, and measure the accuracy."""
 
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations

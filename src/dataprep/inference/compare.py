@@ -1,4 +1,4 @@
-"""Compare a base model with the model tuned from it on held-out dialogues: loss, style, and what was memorised."""
+"""Compare a base model with the model tuned from it on held-out dialogues: loss, style and memorisation."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ class Conversation:
     Attributes:
         voice: the model.
         how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed + n.
-        max_tokens: most tokens per answer.
-        system: text of the system's turn, "" for none.
+        max_tokens: the maximum number of tokens per answer.
+        system: the text of the system's turn, "" for none.
         history: turns of {role, content} without the system's, the oldest first.
-        n_answers: number of answers so far.
+        n_answers: the number of answers so far.
 
     >>> talk = Conversation(ChatModel.load("out/tomas/model"))
     >>> "".join(talk.say("are you there?"))
@@ -98,9 +98,9 @@ class Conversation:
     def _fitting(self) -> list[int]:
         """Return the ids of the system's turn and of the newest turns that leave half the context for the answer.
 
-        If `max_tokens` is less than half the context, only that is left. A user's turn that does not fit alone loses
-        its beginning. Searched from the newest turn, so that the time depends on what fits and not on the whole
-        history; tests/twins/fitting.py is the plain form.
+        If `max_tokens` is less than half the context, only this number of tokens is reserved for the answer. A turn of
+        the user that does not fit alone loses its beginning. The search begins at the newest turn, so the time depends
+        on the turns that fit and not on the whole history; tests/twins/fitting.py is the slow reference.
         """
         system = [{"role": "system", "content": self.system}] if self.system else []
         most = self.voice.context - min(self.max_tokens, self.voice.context // 2)
@@ -138,5 +138,5 @@ class Conversation:
 
 
 def _encodable(text: str) -> str:
-    """Return the text with halves of surrogate pairs, which have no UTF-8, as question marks."""
+    """Return the text with lone surrogates, which have no UTF-8 encoding, replaced by question marks."""
     return text.encode("utf-8", "replace").decode()

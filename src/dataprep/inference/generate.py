@@ -27,7 +27,7 @@ def generate(
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder; or a loaded `ChatModel`.
         prompt: the beginning of a document, which the result does not repeat.
-        max_tokens: maximum number of tokens in the result.
+        max_tokens: the maximum number of tokens in the result.
         temperature: 0 always takes the most probable token; 1 samples from the model's own probabilities.
         top_k: sample only from the k most probable tokens; None: from all.
         top_p: sample only from the smallest set of tokens whose probabilities sum to at least p.

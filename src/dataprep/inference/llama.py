@@ -27,8 +27,8 @@ def name_of(block: int, layer: str, projection: str) -> str:
     """Return the name of a projection (matrix) in Llama's files, such as "model.layers.0.self_attn.q_proj".
 
     Args:
-        block: number of the block.
-        layer: name of the layer in dataprep's GPT, such as "attention.qkv".
+        block: the number of the block.
+        layer: the name of the layer in dataprep's GPT, such as "attention.qkv".
         projection: such as "q_proj".
     """
     return f"model.layers.{block}.{HOMES[layer.partition('.')[0]]}.{projection}"

@@ -253,8 +253,8 @@ def encoded_sets(
     """Encode the files of messages in `given`; return the token shards to train on, as `named` does.
 
     Args:
-        given: folders of token shards and files of messages, as FOLDER, FILE, NAME=FOLDER or NAME=FILE. Files with the
-            same name, and files without one, are one set.
+        given: the folders of token shards and files of messages, as FOLDER, FILE, NAME=FOLDER or NAME=FILE. Files with
+            the same name, and files without one, are one set.
         model: as in `encode_messages`.
         out: the folder of the run; a set of messages is encoded into its folder `data` or `data-NAME`.
         template: as in `encode_messages`.

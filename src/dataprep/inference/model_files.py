@@ -37,7 +37,7 @@ def new_folder(out: str | os.PathLike[str], kind: str, ours: str) -> Iterator[Pa
     """Yield the folder for the files of an export; they replace those of an earlier one in `out` when the block ends.
 
     - kind: MODEL or ADAPTER.
-    - ours: name of a file that a complete export has; an export may be replaced, also one that was stopped, if the
+    - ours: the name of a file that every complete export has. An export, complete or stopped, may be replaced if the
       journal (list of created files) of the folder lists its files.
 
     Raises StaleOutput if the folder has a result of another kind; PlanError if it has other files, such as a model that

@@ -144,7 +144,7 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
 
 
 def _chat(folder: Path) -> dict[str, Any] | None:
-    """Return what a checkpoint states about dialogues; None if there is no chat template."""
+    """Return the fields of a checkpoint about dialogues; None if there is no chat template."""
     config, file = Path(beside.at(str(folder / "tokenizer_config.json"))), folder / "chat_template.jinja"
     given: dict[str, Any] = read_json(config) if config.exists() else {}
     try:

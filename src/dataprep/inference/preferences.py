@@ -1,7 +1,7 @@
 """Encode JSON Lines of preferences, a chosen and a rejected answer to one prompt, for preference tuning (DPO).
 
-    OUT/chosen the Dataset and the token shards of the conversations with the chosen answers OUT/rejected the same with
-    the rejected answers: documents with the same number have the same prompt
+    OUT/chosen      the Dataset and the token shards of the conversations with the chosen answers
+    OUT/rejected    the same with the rejected answers; documents with the same number have the same prompt
 
 A line is {"prompt", "chosen", "rejected"}. A prompt or an answer is a text or a list of messages. Without a prompt, the
 answers are two conversations with the same beginning.

@@ -1,4 +1,4 @@
-"""Decode a stream of ids to text that is printed as it arrives: whole characters only, no special or control ones."""
+"""Decode a stream of ids to printable text: only whole characters, no special tokens, no control characters."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
 
 
 def _or_sentence(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the pieces of an answer; an error is logged, and ends them with BROKEN and a sentence."""
+    """Yield the pieces of an answer; after an error, log it, yield BROKEN and a sentence, and stop."""
     try:
         yield from pieces
     except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not

@@ -212,7 +212,7 @@ def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: 
         mine: bool[n], the texts to change.
         table: uint16, the class of each code point.
         units: int64, units of measure such as the dh of 5dh, which do not change.
-        rules: bits of the rules that are on.
+        rules: the bits of the rules that are on.
     """
     n = len(offsets) - 1
     ends, counts = np.zeros(n + 1, np.int64), np.zeros(6, np.int64)

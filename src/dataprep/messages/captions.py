@@ -50,7 +50,7 @@ def caption(text: str, meta: str) -> str:
 def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
     """Find media messages with a caption; return (bool[n], which rows they are; texts with the captions in these rows).
 
-    kinds: kinds of messages that are kept in any case; their texts are not replaced.
+    kinds: the kinds of messages that are kept in any case; their texts are not replaced.
     """
     kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
     media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))

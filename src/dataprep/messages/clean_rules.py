@@ -1,7 +1,7 @@
 """The rules of CleanMessages: patterns for links, mentions, laughter and others, and where they are searched.
 
-A rule works on many messages at once. A compiled search (`clean_spans.py`) says in which words or at which signs there
-may be something; the patterns, which take linear time, are tried only there. Phones, emoji and edit marks are searched
+A rule works on many messages at once. A compiled search (`clean_spans.py`) finds the words or characters at which a
+match is possible; the patterns, which take linear time, are tried only there. Phones, emoji and edit marks are searched
 in the chosen messages, joined by the character BETWEEN, which no match spans.
 """
 
@@ -165,7 +165,7 @@ _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1d\x1e]{4,80}>(?=\x1e|\\Z)")
 
 
 def edit_marks(text: str) -> Iterator[Span]:
-    """Yield the (start, end) of each edit mark that WhatsApp put at a message's end, in any language.
+    """Yield the (start, end) of each edit mark that WhatsApp added to a message's end, in any language.
 
     An edit mark is a direction mark followed by words in <>.
     """
@@ -232,7 +232,7 @@ def marks(texts: Texts, rows: I64) -> I64:
 
 
 def repeats(most: int) -> Find:
-    """Return the search of what exceeds `most` equal characters in a row, except digits, white space and emoji."""
+    """Return the search for characters after `most` equal ones in a row, except digits, white space and emoji."""
 
     def search(texts: Texts, rows: I64) -> I64:
         found: I64 = C.long_runs(*texts, rows, characters(), most)

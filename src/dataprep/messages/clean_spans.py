@@ -1,4 +1,4 @@
-"""Kernels of CleanMessages: where its rules look, and the white space that is removed with a span.
+"""Kernels of CleanMessages: find where its rules may match, and the white space that is removed with a span.
 
 A span is a range of bytes of n texts, which are data[offsets[k]:offsets[k + 1]] in UTF-8; spans are int64[m, 2] and in
 order.
@@ -98,7 +98,7 @@ def mention_signs(offsets: I64, data: U8, rows: I64) -> I64:
 
 @kernel
 def long_runs(offsets: I64, data: U8, rows: I64, table: U32, most: int) -> I64:
-    """Return the spans of what exceeds `most` equal characters in a run; rows, table: as for `words_with`."""
+    """Return the spans of the characters after `most` equal ones in a run; rows, table: as for `words_with`."""
     out, m = np.empty((len(data) // (most + 1) + 1, 2), np.int64), 0
     for d in rows:
         i, stop = offsets[d], offsets[d + 1]

@@ -42,7 +42,7 @@ class LearnedWords:
     """Counts of a person's words: those that a model learns, and those that it does not learn, by reason.
 
     Attributes:
-        counts: number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
+        counts: the number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
     """
 
     counts: Mapping[tuple[str, str, str], int]

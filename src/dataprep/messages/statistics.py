@@ -125,8 +125,8 @@ class _OpenConversation:
 class _ConversationLengths:
     """Measures conversations and waits for replies by chat, for any order of chats.
 
-    Silence alone ends a conversation, in a loop of its own: `conversations.grouping` also knows replies and a limit
-    of bytes, so its numbers would differ.
+    Only a pause ends a conversation here. `conversations.grouping` also considers replies and a limit of bytes, so its
+    numbers would differ.
     """
 
     gap: int

@@ -79,7 +79,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
 
     - blocks: the word numbers of the text, in arrays of any length.
     - part_of: int16[words], the part to which n-grams with this word as the last but one belong.
-    - n_parts: number of parts.
+    - n_parts: the number of parts.
     """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
     before = np.full(order, BOS, np.int32)

@@ -32,7 +32,7 @@ class Nodes(NamedTuple):
 
     Attributes:
         first: the index of the first n-gram of the highest order that ends with it.
-        parent: index of the n-gram without its first word, among those of length `order` - 1.
+        parent: the index of the n-gram without its first word, among those of length `order` - 1.
         adjusted: the counts, int64[n]; for lower orders, the number of different words before the n-gram.
         kept: False if pruned.
     """

@@ -38,12 +38,12 @@ class NgramModel:
     """A trained n-gram model.
 
     Attributes:
-        path: path of the ARPA file.
+        path: the path of the ARPA file.
         counts: the number of n-grams of each order (length).
         discounts: the discounts (subtracted from counts) of each order.
         n_sentences: the number of sentences in the text.
         n_words: the number of words in the text.
-        binary: path of the file in KenLM's own format; None if there is none.
+        binary: the path of the file in KenLM's own format; None if there is none.
     """
 
     path: str
@@ -96,7 +96,7 @@ def train(
 
     - texts: plain-text files, folders or globs (.gz, .zst, .xz, .bz2 by suffix), or a Dataset; every line is a sentence
       of words between spaces.
-    - order: number of words in the longest n-grams, 2 to 6.
+    - order: the number of words in the longest n-grams, 2 to 6.
     - prune: one number per order; n-grams with at most this many occurrences are dropped (`lmplz --prune`). The last
       number is also used for all higher orders.
     - discount_fallback: the three discounts to use if the text is too small to compute them; True for the defaults of

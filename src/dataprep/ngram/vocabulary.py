@@ -47,7 +47,7 @@ class Vocabulary:
     """The distinct words of the text, numbered in order of appearance and kept in memory: about 40 bytes per word.
 
     Attributes:
-        capacity: number of words for which there is space at first; the space grows as needed.
+        capacity: the number of words for which there is space at first; the space grows as needed.
     """
 
     def __init__(self, capacity: int = 1 << 14) -> None:

@@ -56,7 +56,7 @@ _LAST = re.compile(r"[^0-9\n]+\Z")
 
 
 def _words_before(text: str, start: int, n: int) -> list[str]:
-    """Return up to `n` words before an address and behind any digit, in lower case."""
+    """Return up to `n` words between the last digit before an address and the address, in lower case."""
     before = _LAST.search(text, max(0, start - 40), start)
     return _WORD.findall(before[0].lower())[-n:] if before else []
 

@@ -1,4 +1,4 @@
-"""Phones that begin with neither + nor 0: by groups that only a phone has, or by the words near them.
+"""Phone numbers that begin with neither + nor 0: found by groups that only a phone number has, or by words near them.
 
 Slow reference for the tests: tests/twins/bare.py
 """
@@ -144,7 +144,7 @@ def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: 
 
 
 def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, end, whether its groups show it) of what may be a phone in the run text[start:stop]."""
+    """Yield (start, end, whether its groups show it) of possible phone numbers in the run text[start:stop]."""
     for a, b in [span for m in _CHAIN.finditer(text, start, stop) for span in _parts(m)]:
         opened = text[a - 1 : a] == "(" and text.count(")", a, b) > text.count("(", a, b)
         whole = text[a - opened : b].removeprefix("00 ")

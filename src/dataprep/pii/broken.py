@@ -1,8 +1,8 @@
 """Phones that a line break divides, and phones on the line below their label; no other data crosses a line.
 
-A number is joined over one line break, with blanks around it, if its first part follows a word or begins with a
-+, and neither part is a phone alone; the code of a country with its + may stand before a whole national number. A
-label counts for the first number of the next line that is not blank.
+A number is joined over one line break, with blanks around it, if its first part follows a word or begins with a +, and
+neither part is a phone alone; the country code with its + may precede a whole national number. A label counts for the
+first number of the next line that is not blank.
 
 Slow reference for the tests: tests/twins/broken.py
 """
@@ -115,9 +115,9 @@ def is_below_label(above: str, below: str) -> bool:
 
 @kernel
 def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
-    """Return the line breaks to look at, int64[m, 4]: start and end of the line, end of the text, kind.
+    """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
-    lines: index of the text, start and end of each line, int64[n, 4].
+    lines: the index of the text, start and end of each line, int64[n, 4].
 
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
     each, or one after a +, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight

@@ -1,8 +1,8 @@
 """Runs of digits that may have phones, and the phones in a run: the compiled part of `numbers.py`.
 
-What needs words or patterns, the labels and dates, is decided there. `digit_groups.py` has the parts of a line,
-`phone_forms.py` and `number_plans.py` the forms of numbers, `no_phones.py` what else digits may be, `whole_runs.py`
-where a number ends.
+Labels and dates, which need words or patterns, are decided there. `digit_groups.py` has the parts of a line,
+`phone_forms.py` and `number_plans.py` the forms of numbers, `no_phones.py` has the other meanings of digits,
+`whole_runs.py` the end of a number.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -32,7 +32,7 @@ GAP_SIGN, LABEL_END = 1, 2  # bits of a table of code points: a sign after a lab
 
 @part
 def may_begin(points: U32, classes: U16, start: Int) -> bool:
-    """Return whether what stands before the digits of a number lets it begin there."""
+    """Return whether the text before the digits of a number allows it to begin there."""
     if at_or_0(points, start - 1) == 43 or is_link(points, start):
         return True
     before = start - (at_or_0(points, start - 1) == 40)
@@ -71,7 +71,7 @@ def is_latin(c: Int) -> bool:
 
 @part
 def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> bool:
-    """Return whether what follows a number lets it end there, and whether its digits are nothing else."""
+    """Return whether the text after a number allows it to end there, and its digits have no other meaning."""
     after = at_or_0(points, groups[last, 1])
     if 65 <= after <= 90 and at == called:
         small = at_or_0(points, groups[last, 1] + 1)

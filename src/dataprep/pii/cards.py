@@ -26,7 +26,7 @@ def _long_cards(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _short_cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each card number of 12 or 13 digits, and of JCB's of 15, behind a word for cards.
+    """Yield (start, end) of each card number of 12 or 13 digits, and of JCB's of 15, after a word for cards.
 
     Without such a word, one barcode of ten that begins so would be a card.
     """

@@ -1,4 +1,4 @@
-"""What the words near a number speak of: phones, or other things such as orders, prices and people that are counted.
+"""The topic of the words near a number: phones, or other things such as orders, prices and counted people.
 
 Slow reference for the tests: tests/twins/context.py
 """
@@ -49,7 +49,7 @@ _OWN = frozenset(words(W.OWN))
 
 @cache
 def _kinds() -> dict[str, int]:
-    """Return what each single word speaks of."""
+    """Return the topic of each single word."""
     plain = re.compile(rf"[^\W{UNBROKEN}]|[\u0590-\u06ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u137f]")
     kinds = {w: OTHERS for w in (*words(NOT_PERSONAL), *words(W.NEAR_OTHER)) if len(w) > 1 and " " not in w}
     kinds |= {w: PHONES for w in (*words(PHONE), *words(W.NEAR_PHONE)) if plain.match(w) and " " not in w}
@@ -103,7 +103,7 @@ def _lotteries() -> frozenset[str]:
 
 
 def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
-    """Return what the words near the number text[start:end] speak of: PHONES, OTHERS or UNKNOWN.
+    """Return the topic of the words near the number text[start:end]: PHONES, OTHERS or UNKNOWN.
 
     The nearest of `most` words before the number decides; if there is none, one of four words after it.
     """
@@ -132,7 +132,7 @@ def speaks_of_other(before: str, after: str) -> bool:
 
 @cache
 def _counted() -> frozenset[str]:
-    """Return the words of other things than phones, and of what is counted."""
+    """Return the words for things other than phones, and for things that are counted."""
     return frozenset(words(W.COUNTED)) | {word for word, kind in _kinds().items() if kind == OTHERS}
 
 
@@ -143,7 +143,7 @@ def _about() -> re.Pattern[str]:
 
 
 def _spaced_topic(window: str, most: int, between: int) -> int:
-    """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
+    """Return the topic of the nearest word; "number" directly before a number means a phone, unless a word follows it.
 
     "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
     """
@@ -176,7 +176,7 @@ def _spaced_topic(window: str, most: int, between: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _unglued(word: str) -> int:
-    """Return what a word speaks of without what Arabic and Hebrew join to it; PHONES for "call" in Arabizi.
+    """Return the topic of a word without prefixes that Arabic and Hebrew join to it; PHONES for "call" in Arabizi.
 
     These are "and", "the", "for" and "in" before it, and in Arabic "my", "your", "his" ... after it.
     """
@@ -194,7 +194,7 @@ def _unglued(word: str) -> int:
 
 
 def _unspaced_topic(window: str) -> int:
-    """Return what the last word of a script without spaces speaks of; a word for numbers only if no other is there."""
+    """Return the topic of the last word of a script without spaces; words for numbers count only if alone."""
     found = UNKNOWN
     for m in _unspaced().finditer(window):
         kind = {"other": OTHERS, "phone": PHONES, "number": _WEAK}[m.lastgroup or ""]

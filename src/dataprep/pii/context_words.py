@@ -1,4 +1,4 @@
-"""Words near a number, as data: those that speak of phones, those of other things, and units and currencies."""
+"""Words near a number, as data: words about phones, words about other things, and units and currencies."""
 
 from __future__ import annotations
 

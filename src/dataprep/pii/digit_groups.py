@@ -1,4 +1,4 @@
-"""Groups of digits in a line, and the signs between them: what the compiled search for phones is built of.
+"""Groups of digits in a line, and the signs between them: the elements of the compiled search for phones.
 
 The line is an array of code points; its digits, dashes and spaces are of ASCII, and it has no invisible characters
 (`numbers.py`).

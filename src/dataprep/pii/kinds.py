@@ -1,4 +1,4 @@
-"""Kinds of personal data beside the five of `rules.py`: patterns with a check of the digits, included and your own."""
+"""More kinds of personal data than those of `rules.py`: patterns with a check of the digits; also your own."""
 
 from __future__ import annotations
 

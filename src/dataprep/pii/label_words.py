@@ -1,4 +1,4 @@
-"""Words before a number that show what the number is, as data: other things than people, and phones."""
+"""Words before a number that show its meaning, as data: labels of phones and of other things."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def is_row(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
 
 @part
 def is_decimal(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups `at` and `last` are a decimal behind another: 34191.79001 01043.510047."""
+    """Return whether groups `at` and `last` are a decimal after another decimal: 34191.79001 01043.510047."""
     if last != at + 1 or at < 2 or points[groups[at, 1]] != 46:
         return False
     a, b = groups[at - 2, 1], groups[at - 1, 1]

@@ -47,7 +47,7 @@ def plan_end(points: U32, s: Int) -> Int:
 
 @part
 def is_century(points: U32, i: Int) -> bool:
-    """Return whether 19 or 20 stands at `i`."""
+    """Return whether 19 or 20 is at `i`."""
     a, b = at_or_0(points, i), at_or_0(points, i + 1)
     return bool((a == 49 and b == 57) or (a == 50 and b == 48))
 

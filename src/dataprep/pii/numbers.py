@@ -2,8 +2,8 @@
 
 A match begins and ends with a whole group of digits, so that no digits of the number stay in the text. Two numbers next
 to each other are both found. The text before and after the digits shows whether they are part of something else, such
-as a date. What digits and separators decide is compiled (`candidates.py`); labels, dates and books are searched only
-next to what is left.
+as a date. The decisions by digits and separators are compiled (`candidates.py`); labels, dates and books are searched
+only next to the remaining candidates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forms of phones: how a number begins, what may be between its groups, and with which groups it may end.
+"""Forms of phone numbers: their beginnings, the signs between their groups, and the groups at their end.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -32,7 +32,7 @@ def is_link(points: U32, start: Int) -> bool:
 
 @part
 def is_exponent(points: U32, classes: U16, start: Int) -> bool:
-    """Return whether what ends with the + before `start` is an exponent (1.5E+12) or a code point (U+3000)."""
+    """Return whether the + before `start` is part of an exponent (1.5E+12) or a code point (U+3000)."""
     letter, before = at_or_0(points, start - 2), at_or_0(points, start - 3)
     if letter in (69, 101):
         return is_digit(before) or before == 46
@@ -41,7 +41,7 @@ def is_exponent(points: U32, classes: U16, start: Int) -> bool:
 
 @part
 def is_zip(points: U32, classes: U16, start: Int, size: Int) -> bool:
-    """Return whether the group of `size` digits at `start` is the 4 of ZIP+4: no code of a country behind a word."""
+    """Return whether the group of `size` digits at `start` is the 4 of ZIP+4, and not a country code after a word."""
     return bool(size == 1 and points[start] not in (49, 55) and classes[at_or_0(points, start - 2)] & WORD != 0)
 
 

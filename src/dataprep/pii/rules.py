@@ -112,7 +112,7 @@ def _own_start(text: str, start: int) -> int:
 
 
 def _is_file(text: str, start: int, end: int) -> bool:
-    """Return whether what looks like an address is a file, a package, a repository, code or a part of a URL.
+    """Return whether a match of the pattern of addresses is a file, a package, a repository, code or a part of a URL.
 
     Such as image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
     """

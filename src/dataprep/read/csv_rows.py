@@ -59,7 +59,7 @@ class Csv(JsonRecords):
             raise PlanError(msg)
 
     def remedy(self) -> str:
-        """Return what to do about a file of which too many rows are bad."""
+        """Return the advice for a file in which too many rows are bad."""
         return "set delimiter= if it is another, write quotes inside quoted fields twice, or allow more with max_bad="
 
     @classmethod

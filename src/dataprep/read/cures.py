@@ -1,4 +1,4 @@
-"""Advise what to do about a file of a kind that no reader takes."""
+"""Give advice for files of kinds that no reader reads."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ CURES = {
 
 
 def cure_of(url: str) -> str:
-    """Return what to do about the file `url`, which no reader takes, by its suffix."""
+    """Return the advice for the file `url`, which no reader reads, by its suffix."""
     return CURES.get(files.suffix(url), OTHERS)

@@ -32,7 +32,7 @@ ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int, url: str) -> bytes | None:
-    """Return the bytes of a file in a zip; None if it is longer than `most`. Raises ReadError if it is not there."""
+    """Return the bytes of a file in a zip; None if it is longer than `most`. Raises ReadError if it does not exist."""
     try:
         with archive.open(name) as stream:
             data = stream.read(most + 1)

@@ -278,7 +278,7 @@ def _as_json(rows: Batch, url: str) -> pa.LargeStringArray:
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Return nanoseconds, times and durations as text, since Python's types cannot hold them; others as they are."""
+    """Return nanoseconds, times and durations as text, since Python's types cannot hold them; other types unchanged."""
     kind = column.type
     tests = (pa.types.is_timestamp(kind) and kind.unit == "ns", pa.types.is_time64(kind), pa.types.is_duration(kind))
     return column.cast(pa.string()) if any(tests) else column
@@ -289,7 +289,7 @@ def _dumps(value: Any) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return what JSON cannot hold as text: decimals, and bytes as they are if UTF-8, else in base64."""
+    """Return values that JSON cannot hold as text: decimals, and bytes as UTF-8 text if possible, else in base64."""
     if isinstance(value, bytes):
         return value.decode() if is_utf8(value) else base64.b64encode(value).decode()
     return str(value)

@@ -34,7 +34,7 @@ class RowSource:
 
     Attributes:
         tables: function that returns the rows as tables.
-        source: name of the documents' source.
+        source: the name of the documents' source.
         key: identifies the content.
     """
 

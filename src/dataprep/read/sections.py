@@ -1,7 +1,7 @@
 """Base class of readers of files that are read whole and have one or more sections: a page, chapters, messages.
 
-The position of a document is the number of its section in the file, from 0. `meta` has the path of the file, as of text
-files, and what the reader states of the section. Sections without text are dropped as `no_text`.
+The position of a document is the number of its section in the file, from 0. `meta` has the path of the file, as for
+text files, and the fields that the reader adds for the section. Sections without text are dropped as `no_text`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .whole_file import Text
 
 
 class Section(NamedTuple):
-    """A part of a file: its text, in UTF-8, what `meta` states of it, and the reason to drop it, or ""."""
+    """A part of a file: its text, in UTF-8, its fields in `meta`, and the reason to drop it, or ""."""
 
     text: bytes
     meta: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Sections(Text):
     """Base class of readers that load a complete file. max_doc_bytes: longer texts, and longer files, are dropped.
 
     Attributes:
-        MAX_FILE: bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
+        MAX_FILE: the bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
     """
 
     VERSION: ClassVar[int] = 1

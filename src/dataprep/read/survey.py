@@ -1,6 +1,6 @@
 """Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
 
-A group is what one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
+A group is the input that one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FileGroup:
         text: the field that has the text.
         options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
-        formats: number of files per format.
+        formats: the number of files per format.
         stored: their bytes as stored, per format.
     """
 

@@ -39,7 +39,7 @@ class LineBlock:
     data is longer than `stop` by at least PADDING bytes.
 
     Attributes:
-        start: offset of data[0] in the file.
+        start: the offset of data[0] in the file.
         too_long: if not None, the block has no lines, and one line of that many bytes (without its newline) was skipped
             at `start`.
     """
@@ -54,8 +54,8 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     """Yield the lines that begin at offsets from `start` to before `stop` (None: the end), in blocks of whole lines.
 
     - stream: must be at offset max(0, start - 1), since the byte before `start` shows whether a line begins at `start`.
-    - max_line: bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block. If
-      the stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
+    - max_line: the bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block.
+      If the stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
     """
     source = _UntilDamage(stream)
     raw = bytearray(BLOCK + PADDING)
@@ -98,7 +98,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
 
 
 class _UntilDamage:
-    """Fills buffers from a stream; what was read before an error is returned first, and the error is raised then."""
+    """Fills buffers from a stream; bytes that were read before an error are returned before it is raised."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.fill: Callable[[memoryview], int] = getattr(stream, "readinto1", None) or stream.readinto  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ class RecordColumns(NamedTuple):
 
 
 class _NextBatch:
-    """Records for the next batch, in one buffer, since objects that stay fragment memory; `whole`: all of the batch."""
+    """Records for the next batch, in one buffer, since small objects fragment memory; `whole`: all of the batch."""
 
     def __init__(self, whole: RecordColumns | None = None) -> None:
         self.whole = whole

@@ -48,7 +48,7 @@ class Trust:
     Attributes:
         max_bad: the largest share of bad records.
         whole: whether the records of a whole file are counted.
-        remedy: what the error advises.
+        remedy: the advice in the error.
         good: the number of good records so far.
         bad: the number of bad records so far.
         first: position and description of the first bad record.

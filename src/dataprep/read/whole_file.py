@@ -46,7 +46,7 @@ class Text(Reader):
         return below.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8
 
     def about(self, url: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return what `meta` states of a file beside its path, by its name."""
+        """Return the fields of `meta` for a file, in addition to its path, by its name."""
         return {}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:

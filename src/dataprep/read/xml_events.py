@@ -14,7 +14,7 @@ CHUNK = 1 << 16
 def parsed(
     stream: BinaryIO, url: str, max_bytes: int, connect: Callable[[expat.XMLParserType], None]
 ) -> Iterator[None]:
-    """Parse a stream; yield after each chunk of it, so that the caller can take what handlers found.
+    """Parse a stream; yield after each chunk, so that the caller can take the results of the handlers.
 
     connect: sets the handlers of the parser. Raises ReadError if the file is not XML, ends early, defines entities, or
     has a tag of over `max_bytes`.

@@ -40,7 +40,7 @@ def histogram(
     Args:
         rows: (label, counts) of each bar; a bar has a segment per count.
         styles: the CSS class of each segment.
-        axis: title of the axis below.
+        axis: the title of the axis below.
         description: a text for screen readers.
         labels: the largest number of labels to show.
     """
@@ -131,7 +131,7 @@ def loglog(points: Points, x_axis: str, description: str) -> str:
 
     Args:
         points: pairs (x, y) of numbers of at least 1.
-        x_axis: title of the axis below.
+        x_axis: the title of the axis below.
         description: a text for screen readers.
     """
     x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
@@ -159,7 +159,7 @@ def curves(train: Points, val: Points, axis: str, description: str) -> str:
     Args:
         train: the points (x, y) of the training line.
         val: the points (x, y) of the validation line, which are also drawn as dots.
-        axis: title of the axis below.
+        axis: the title of the axis below.
         description: a text for screen readers.
     """
     both = [*train, *val]

@@ -72,7 +72,7 @@ def _sizes(summary: RunSummary) -> str:
 
 
 def _thinned(points: list[tuple[int, int]]) -> list[tuple[float, float]]:
-    """Return a few hundred points at most: those that are equal to a twentieth of a decade become one."""
+    """Return at most a few hundred points: points that are equal to a twentieth of a decade are merged."""
     if len(points) <= MOST_DOTS:
         return [(float(a), float(b)) for a, b in points]
     found: dict[tuple[int, int], tuple[float, float]] = {}
@@ -237,7 +237,7 @@ def cuts(summary: RunSummary) -> str:
 
 
 def _quotes(cuts: RuleCuts) -> str:
-    """Return the examples of what a rule cut as HTML, each with the id of its document."""
+    """Return examples of a rule's cuts as HTML, each with the id of its document."""
     quotes = (
         f'<div class="text" dir="auto">{text(e.text, 200)}</div><p class="note">{show_id(e.id)}</p>'
         for e in cuts.examples if e.text

@@ -299,7 +299,7 @@ def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[
 
 
 def _keep(home: str, name: str, out: str) -> None:
-    """Give the files of a damaged index of the same documents a second name; receipts tell which of them are whole."""
+    """Give the files of a damaged index of the same documents a second name; receipts identify the undamaged files."""
     for url in owned.ours(home, [name]):
         new = files.join(out, files.name_of(url))
         if not files.exists(new):

@@ -1,1 +1,1 @@
-"""How results are shown: tables on a terminal, and HTML in a notebook."""
+"""Display of results: tables on a terminal, and HTML in a notebook."""

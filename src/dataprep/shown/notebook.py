@@ -40,7 +40,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str
 
 
 def block(value: object) -> str:
-    """Return what `print` shows of a value as an HTML block with fixed line breaks."""
+    """Return the text that `print` shows for a value as an HTML block with fixed line breaks."""
     return "<pre>" + "\n".join(text(line, 1_000) for line in str(value).split("\n")) + "</pre>"
 
 

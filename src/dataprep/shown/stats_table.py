@@ -45,7 +45,7 @@ def as_html(stats: Any) -> str:
 
 
 def _unit(stats: Any) -> Unit:
-    """Return the unit of all sizes of the table: what the largest stage received or returned decides."""
+    """Return the unit of all sizes of the table, chosen by the largest amount that a stage received or returned."""
     return unit_of(max((stage.total(side).bytes for stage in stats for side in (stage.into, stage.out)), default=0))
 
 

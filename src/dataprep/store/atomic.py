@@ -100,7 +100,7 @@ def sync(folders: Iterable[str]) -> None:
 def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """Return `path`, which may be opened. Raises OSError if it does not exist, or is a folder, a pipe or a device.
 
-    To open a pipe would wait for somebody who writes into it.
+    Opening a pipe would block until another process writes into it.
     """
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
@@ -175,7 +175,7 @@ def journal_of(path: str) -> str | None:
 
 
 def is_journal(path: str) -> bool:
-    """Return whether a file named like a journal is one; a link, which leads to a file of somebody else, is not."""
+    """Return whether a file with the name of a journal is one; a link, which may lead to a foreign file, is not."""
     return os.path.isfile(path) and not os.path.islink(path)
 
 
@@ -219,7 +219,7 @@ def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
 
     The list has the files of the earlier journal, and the files `names`; files that do not exist are left out.
 
-    names: paths of files, relative to `folder`.
+    names: the paths of files, relative to `folder`.
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}

@@ -1,4 +1,4 @@
-"""Replace several files of fixed names together: the new ones are made beside the old ones, in OUT/_unfinished.
+"""Replace several files of fixed names together: the new ones are written to OUT/_unfinished first.
 
 `commit` writes OUT/_unfinished/ready.json, the list of the new files, which is the moment at which the result changes:
 from then on `at` finds the new files, in OUT/_unfinished or, once they are moved, in OUT. Each step can be repeated, so
@@ -39,7 +39,7 @@ def home(out: str | os.PathLike[str]) -> str:
 
 
 def ready(out: str | os.PathLike[str]) -> Ready | None:
-    """Return what a commit that is under way, or was killed, makes the result of `out`; None if there is none."""
+    """Return the new files of `out`, from a commit that is in progress or was killed; None if there is none."""
     try:
         with open(os.path.join(home(out), READY), encoding="utf-8") as f:
             found = json.load(f)
@@ -49,7 +49,7 @@ def ready(out: str | os.PathLike[str]) -> Ready | None:
 
 
 def at(path: str) -> str:
-    """Return where the file of the result is whose place is `path`: there, or beside it while a commit is under way."""
+    """Return the current path of a file of the result: `path`, or that in OUT/_unfinished during a commit."""
     out, name = os.path.split(path)
     found, new = ready(out), os.path.join(home(out), name)
     if found is None or name not in (*found.files, *found.gone):
@@ -126,7 +126,7 @@ def steady(out: str | os.PathLike[str], read: Callable[[], T]) -> T:
 
 
 def _state(out: str | os.PathLike[str]) -> tuple[int, Ready | None]:
-    """Return what is another after a file of `out` was replaced."""
+    """Return a value that changes if a file of `out` is replaced."""
     try:
         return os.stat(out).st_mtime_ns, ready(out)
     except OSError:

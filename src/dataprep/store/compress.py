@@ -61,8 +61,9 @@ def in_windows(n_bytes: int, items: Iterator[T]) -> Iterator[T]:
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     """Return a stream of the decompressed bytes of `raw`; if the suffix of `url` names no compression, return `raw`.
 
-    Raises ReadError if the bytes are compressed and the suffix does not say so. Reading from the stream raises it, with
-    the offset in bytes, if the data ends early, is damaged, or is not compressed as the suffix says.
+    Raises ReadError if the bytes are compressed and the suffix does not state a compression. Reading from the stream
+    raises ReadError, with the offset in bytes, if the data ends early, is damaged, or has another compression than the
+    suffix states.
     """
     lower = _lower(url)
     if lower.endswith(".gz"):
@@ -111,7 +112,7 @@ class _Frames(io.RawIOBase):
 
     Attributes:
         make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`.
-        padding: bytes between frames.
+        padding: the bytes between frames.
     """
 
     def __init__(self, raw: BinaryIO, make: Callable[[], Any], padding: bytes = b"") -> None:

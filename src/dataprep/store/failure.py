@@ -23,12 +23,12 @@ LONGEST = 1_000  # characters of a message that are stored
 
 @contextlib.contextmanager
 def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str) -> Iterator[None]:
-    """Delete what `folder` states about an earlier failure; if an error ends the `with` block, write it there.
+    """Delete the record of an earlier failure in `folder`; if an error ends the `with` block, record it there.
 
     Nothing is written into a folder without files, or after a signal.
 
     Args:
-        folder: path of a local folder.
+        folder: the path of a local folder.
         but: errors that are not written.
         facts: more fields of the file.
     """
@@ -45,7 +45,7 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
 
 
 def forget(folder: str) -> None:
-    """Delete what a local folder states about a failure, if it states anything and can be written."""
+    """Delete the record of a failure in a local folder, if there is one and the folder can be written to."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(folder, NAME))
 

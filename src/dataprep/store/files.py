@@ -167,7 +167,7 @@ def hidden(folder: str) -> list[str]:
 
 
 def _found(pattern: str) -> tuple[list[str], list[str]]:
-    """Return the files of a path, folder or glob; and of a folder what is hidden. Both are sorted."""
+    """Return the files of a path, folder or glob, and the hidden files of a folder. Both lists are sorted."""
     concealed: set[str] = set()
     fs, path = fs_of(pattern)
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"

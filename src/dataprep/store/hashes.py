@@ -58,7 +58,7 @@ class Hashes:
         self.known: dict[str, str] = {}  # by the state of a file
 
     def fingerprint(self, url: str) -> str:
-        """Return what the function `fingerprint` returns; a local file is read only if its state is not known."""
+        """Return the result of the function `fingerprint`; a local file is read only if its state is not known."""
         path = _path(url)
         return _remote(url) if path is None else self.of(path, _hash)
 

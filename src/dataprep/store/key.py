@@ -1,6 +1,6 @@
 """Keys: hashes that identify work, such as a stage and its parameters; a task whose key has changed runs again.
 
-The key of a dataclass is a hash of its class, its VERSION, and its fields or what its method `recipe` returns. The key
+The key of a dataclass is a hash of its class, its VERSION, and its fields or the result of its method `recipe`. The key
 of a function is a hash of its name, its source, its default values, its closure values, the globals that it names, and
 the functions of its module that it calls. The source alone is not enough: closures over the values 200 and 300 have the
 same source.

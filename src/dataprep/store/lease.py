@@ -212,7 +212,7 @@ def _boot() -> str:
 
 
 def _holder(descriptor: int) -> dict[str, str | int]:
-    """Return what a lease states; empty if it is new or cut, or a pipe."""
+    """Return the content of a lease; empty if it is new or cut, or a pipe."""
     with contextlib.suppress(ValueError, OSError):
         found = json.loads(os.pread(descriptor, 1 << 12, 0))
         return found if isinstance(found, dict) else {}

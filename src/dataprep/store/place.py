@@ -1,4 +1,4 @@
-"""The working folder: what keeps a relative path notes it, since in another one the path would mean another file."""
+"""The working folder: objects that keep a relative path note it, since the path depends on the working folder."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
             self._back()
 
     def check(self) -> None:
-        """Raise FunctionFailed if the working folder is another one than when the block began; put it back."""
+        """Raise FunctionFailed if the working folder has changed since the block began, and restore it."""
         if now := self._back():
             msg = (
                 f"{self.name} changed the working folder to {now}, where relative paths of the run mean other files; "

@@ -1,8 +1,9 @@
 """Receipts: records of finished work, so that a repeated run skips it.
 
-A receipt is a small JSON file with a task's key (hash of all that decides its result), and the name, size and hash of
-each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or cut off. It is also not
-valid if one of its files is missing, or has other bytes. Large remote files are compared by their size only.
+A receipt is a small JSON file with a task's key (a hash of everything that determines its result), and the name, size
+and hash of each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or cut off. It
+is also not valid if one of its files is missing, or has other bytes. Large remote files are compared by their size
+only.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
     Args:
-        receipt: URL of the receipt.
-        key: hash of all that decides the result.
+        receipt: the URL of the receipt.
+        key: a hash of everything that determines the result.
         make: a function that writes files (with `atomic`) and returns {"files": [their URLs], ...}, a dict of values
             that JSON can represent.
 
-    Returns the content of the receipt: what `make` returned, the key, and the size and hash of each file.
+    Returns the content of the receipt: the result of `make`, the key, and the size and hash of each file.
     """
     done = valid(receipt, key)
     return write(receipt, key, make()) if done is None else done
@@ -77,7 +78,7 @@ def restate(receipt: str, url: str) -> None:
 
 
 def read(receipt: str, *lists: str) -> dict[str, Any]:
-    """Return the content of a receipt, whether its files are whole or not; lists: further fields that must be lists.
+    """Return the content of a receipt; its files are not checked. lists: further fields that must be lists.
 
     Raises CorruptShard if it is not a receipt that dataprep wrote.
     """

@@ -56,7 +56,7 @@ class RemoteStream(io.RawIOBase):
         return bool(self.stream.seekable())
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes, -1: all that are left."""
+        """Return at most `size` bytes; -1: all remaining bytes."""
         with answered(self.url):
             return bytes(self.stream.read(size))
 

@@ -35,7 +35,7 @@ def is_stop(error: BaseException) -> bool:
 
 
 class Stoppable(Protocol):
-    """Interface of what has worker processes."""
+    """Interface of objects with worker processes."""
 
     def stop(self) -> None:
         """End the processes."""
@@ -52,8 +52,8 @@ def at_stop(work: Stoppable) -> None:
 def stop(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt or Stopped(143); a handler of signals.
 
-    Python ignores what is raised in a callback of LLVM, which is where a signal arrives while a kernel compiles. The
-    signal is then sent again, until it arrives outside of one.
+    Python ignores exceptions in callbacks of LLVM, in which a signal may arrive while a kernel is compiled. The signal
+    is then sent again until it arrives outside of a callback.
     """
     while frame is not None:
         if frame.f_code.co_name in CALLBACKS:
@@ -105,8 +105,8 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
 def importing() -> Iterator[None]:
     """End the process at once, with a sentence, if Ctrl-C or SIGTERM arrives in the `with` block.
 
-    It is for imports before any work: what is raised in an import may be ignored, or be a traceback. A handler of the
-    program is kept.
+    It is for imports before any work: an exception in an import may be ignored, or be shown as a traceback. A handler
+    of the program is kept.
     """
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}

@@ -1,4 +1,4 @@
-"""Write several files of a folder so that they replace those before together (`beside`), on object stores in turn."""
+"""Write several files of a folder that replace the old ones together (`beside`), on object stores one after another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence
 
 
 def recover(folder: str, known: Collection[str]) -> None:
-    """Finish a replacement of the files `known` of a folder that was killed, or delete what is no complete result."""
+    """Finish a killed replacement of the files `known` of a folder, or delete its files if they are not complete."""
     if files.is_local(folder):
         beside.recover(files.path_of(folder))
         beside.discard(files.path_of(folder), known)

@@ -64,7 +64,7 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
     """Return the token ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
 
     - dialogues: lists of {role, name, content, weight}, or their JSON.
-    - dtype: type of the ids. An assistant's turn counts in the loss if its weight is null or 1; all other text is
+    - dtype: the type of the ids. An assistant's turn counts in the loss if its weight is null or 1; all other text is
       context. If the template itself ends with `<|endoftext|>`, no second one is added.
     """
     plans: dict[tuple[Speaker, ...], TurnPlan] = {}
@@ -242,10 +242,10 @@ class ChatTokenCounter:
     """Measures turns in tokens, for `dp.chats.Turns(token_counter=)`.
 
     Attributes:
-        tokenizer: path of `tokenizer.json`.
-        hash: hash of the vocabulary.
+        tokenizer: the path of `tokenizer.json`.
+        hash: the hash of the vocabulary.
         template: the format of a dialogue.
-        max_length: the most tokens that a window of turns may have, the separator after it included.
+        max_length: the maximum number of tokens of a window of turns, including the separator after it.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe

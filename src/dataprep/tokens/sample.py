@@ -173,7 +173,7 @@ class SampleTask:
 
     Attributes:
         limits: how many bins of each stratum to take.
-        columns: names of the columns to read.
+        columns: the names of the columns to read.
         by_source: whether documents of different sources are in different strata.
         by_language: whether documents in different languages are in different strata.
     """

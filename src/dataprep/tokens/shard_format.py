@@ -56,7 +56,7 @@ def load_array(path: str | os.PathLike[str]) -> Any:
 def unlike_written(manifest: TokenManifest) -> str:
     """Return the name of a field of a manifest of token shards with a value that was not written; "" if there is none.
 
-    The types of most fields are checked by `TokenManifest.of`; fields that are needed may be null there.
+    The types of most fields are checked by `TokenManifest.of`; required fields may be null there.
     """
     sizes = manifest.bytes_per_token
     facts = {

@@ -48,7 +48,8 @@ class Template:
     def pieces(self, speakers: Speakers) -> tuple[str | int, ...]:
         """Return the template rendered for turns, as a sequence of texts and numbers.
 
-        A number i of at least 0 stands for the content of turn i; the number ~i (-1 - i) for the name of its speaker.
+        A number i of at least 0 represents the content of turn i; the number ~i (-1 - i) represents the name of its
+        speaker.
 
         Args:
             speakers: for each turn, (role, whether it has a name).

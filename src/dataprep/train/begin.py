@@ -42,10 +42,10 @@ def begin(
 ) -> Run:  # fmt: skip
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
-    With `resume`, the newest checkpoint in `out` is loaded if there is one, or that of a run that was begun beside it.
-    Otherwise the run is new; if `out` has checkpoints, it is made in OUT/_unfinished, and takes their place at its end.
-    A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world` holds the processes
-    that train together; None means that this process trains alone.
+    With `resume`, the newest checkpoint in `out` is loaded if there is one, or that of a run in OUT/_unfinished.
+    Otherwise the run is new; if `out` has checkpoints, the new run is made in OUT/_unfinished and replaces them at its
+    end. A new run begins with the weights of the checkpoint `init_from`, or with random weights. `world` holds the
+    processes that train together; None: this process trains alone.
     """
     world = world or World(pick_device(config.device))
     begun = [path for home in (out, beside.home(out)) for path in checkpoint.found(Path(home))]
@@ -100,9 +100,9 @@ def begin(
 
 
 def _settle(run: Run, *, resume: bool) -> list[Path]:
-    """Return the checkpoints to resume from; if there are none, begin a run with the tokenizer, beside an earlier one.
+    """Return the checkpoints to resume from; if there are none, begin a new run, and write its tokenizer.
 
-    Those of a run that was begun beside another come last, so that they are tried first.
+    The checkpoints of a run in OUT/_unfinished come last, so that they are tried first.
     """
     out, new = run.out, Path(beside.home(run.out))
     try:
@@ -154,7 +154,7 @@ def _journal(out: Path) -> str:
 
 
 def _check_own(out: Path, paths: list[Path]) -> None:
-    """Raise PlanError if one of the files of an earlier run is somebody else's, by the journal of its folder `out`."""
+    """Raise PlanError if one of the files of an earlier run is a foreign file, by the journal of its folder `out`."""
     created = journaled(_journal(out))
     foreign = next((path for path in paths if os.path.abspath(path) not in created), None)
     if foreign is not None:

@@ -1,4 +1,4 @@
-"""Compiled functions of a training run: every call runs compiled, and computes what the model itself computes.
+"""Compiled functions of a training run: every call runs compiled, with the same results as the model.
 
 torch compiles a function again for each shape of its inputs, and runs it uncompiled, with a warning only, after 8 of
 them: a search for the micro-batch, or a few models trained in one process, need more. Inside `every_shape` it compiles
@@ -29,7 +29,7 @@ TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
 
 
 def has_kernels(device: torch.device) -> bool:
-    """Return whether functions are compiled to kernels on the device without being asked: on CUDA with Triton."""
+    """Return whether functions are compiled to kernels on the device by default: on CUDA with Triton."""
     return device.type == "cuda" and HAS_TRITON
 
 

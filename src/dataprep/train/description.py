@@ -1,4 +1,4 @@
-"""What a run says about itself before it trains: a line that describes it, and warnings about its settings."""
+"""The description of a run before it trains: a line about it, and warnings about its settings."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the most bytes that tensors took on a CUDA device so far; for other devices, those of this process."""
+    """Return the peak memory of tensors on a CUDA device so far, in bytes; for other devices, that of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     unit = 1 if sys.platform == "darwin" else 1024
@@ -94,7 +94,7 @@ def model_memory_named(device: object, remedy: str) -> Iterator[None]:
 
     Args:
         device: where the model is or shall be.
-        remedy: what to change, for the message.
+        remedy: the advice to the user, for the message.
     """
     try:
         yield

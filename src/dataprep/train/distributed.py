@@ -1,4 +1,4 @@
-"""Processes that train one model together, as torchrun starts them: the device of each, and what they exchange.
+"""Processes that train one model together, started by torchrun: their devices, and their exchanges.
 
 Each process (rank) has a copy of the model, and reads its share of the rows of each batch. Gradients and numbers of
 targets are summed over all processes, so that all make the same update. Tensors on the CPU, and decisions, are
@@ -90,7 +90,7 @@ class World:
             return gather(whole, own, async_op=True)
 
     def wait(self, works: Sequence[Any]) -> None:
-        """Wait until exchanges have ended; on CUDA, the current stream waits for them, and this process does not."""
+        """Wait until exchanges have ended; on CUDA, only the current stream waits for them, not this process."""
         with self._connected():
             for work in works:
                 work.wait()

@@ -30,10 +30,10 @@ class LossSum:
     """The loss of a model on some tokens; two sums of different tokens can be added with +.
 
     Attributes:
-        n_targets: number of predicted tokens.
-        nats: sum of their losses.
+        n_targets: the number of predicted tokens.
+        nats: the sum of their losses.
         text_nats: the same without special tokens.
-        n_bytes: bytes of text of the predicted tokens; 0 if they are unknown.
+        n_bytes: the bytes of text of the predicted tokens; 0 if they are unknown.
     """
 
     n_targets: int
@@ -72,7 +72,7 @@ def evaluate(
 ) -> LossSum:  # fmt: skip
     """Return the summed losses of a model over the targets of at most `limit` rows.
 
-    - batch: rows per pass.
+    - batch: the rows per pass.
     - token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown.
     - objective: function that changes the rows read; None: no change.
     - world: the processes that divide the batches among them; all return the sums of all.
@@ -102,7 +102,7 @@ def evaluate_groups(
 
     - groups: the number of each document's group, from 0, int[documents of the split]; None: all are group 0. A
       separator belongs to the document before it.
-    - limit: largest number of rows to read; None: all. The other parameters are those of `evaluate`; an `objective`
+    - limit: the largest number of rows to read; None: all. The other parameters are those of `evaluate`; an `objective`
       must not move the tokens of a row.
     """
     device = model.device

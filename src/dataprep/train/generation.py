@@ -117,8 +117,9 @@ def _generate(
 def n_ahead(model: GPT, how: Sampling) -> int:
     """Return the number of ids to draw per row before they are read from the device: `AHEAD`, or 1.
 
-    On the CPU nothing waits for a device, so each id is returned at once. One at a time are also those on which the
-    next scores depend in another way: through the repetition penalty, or as a separator that begins a document.
+    On the CPU there is no device to wait for, so each id is returned at once. Ids are also returned one at a time if
+    the next scores depend on them in another way: through the repetition penalty, or as a separator that begins a
+    document.
     """
     may = model.device.type != "cpu" and how.repetition_penalty == 1 and model.rule.begins is None
     return AHEAD if may else 1

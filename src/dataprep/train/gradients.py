@@ -1,4 +1,4 @@
-"""Sum gradients over all processes, a bucket of parameters at a time, while the backward pass still computes others."""
+"""Sum gradients over all processes, a bucket of parameters at a time, while the backward pass is still running."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class GradientSums:
 def buckets(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
     """Return the parameters in buckets of about `LARGE` elements, the last parameters first.
 
-    What remains of the small parameters is the last bucket.
+    The remaining small parameters form the last bucket.
     """
     found: list[list[nn.Parameter]] = []
     small: list[nn.Parameter] = []

@@ -17,7 +17,7 @@ RESERVED = "<|reserved_"  # special tokens of this name may be renamed
 
 
 def difference(new: Path, old: Path, n_ids: int) -> str:
-    """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else what differs.
+    """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else the difference.
 
     The text is a clause that states one thing that `new` has and must not have. n_ids: number of ids of the model
     trained with `old`; the ids of added tokens must follow these. A special token of `old` whose name begins with
@@ -36,7 +36,7 @@ def difference(new: Path, old: Path, n_ids: int) -> str:
 
 
 def _parts(path: Path) -> dict[str, Any]:
-    """Return what decides the ids in a tokenizer.json: ordinary tokens, merges, other rules, and special tokens."""
+    """Return the parts of a tokenizer.json that determine ids: ordinary tokens, merges, other rules, special tokens."""
     try:
         value = json.loads(read_bytes(path))
         model = dict(value["model"])

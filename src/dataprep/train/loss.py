@@ -53,7 +53,7 @@ def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) ->
 
 
 def block_of(device: torch.device) -> int:
-    """Return the most scores that one tensor has: `BLOCK`, or on CUDA a `SHARE`th of the card's memory in float32."""
+    """Return the maximum number of scores in one tensor: `BLOCK`, or on CUDA a `SHARE`th of the memory in float32."""
     if device.type != "cuda":
         return BLOCK
     return max(BLOCK, torch.cuda.get_device_properties(device).total_memory // (4 * SHARE))

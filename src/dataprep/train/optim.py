@@ -54,7 +54,7 @@ def step_once(
       divided by the number of targets in the *whole* batch, so every token has the same weight. A batch without a
       target has loss 0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change;
       neither do they if the loss is above `limit`, a scalar.
-    - n_targets: number of targets of all processes; None: this process has all of them.
+    - n_targets: the number of targets of all processes; None: this process has all of them.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: that of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights and moments
       do not change.
@@ -94,7 +94,7 @@ def counted(rows: Rows, pairs: Preference | None) -> int:
 
 
 def _update(optimizer: torch.optim.Optimizer, fine: Tensor) -> None:
-    """Update the weights if `fine`. A fused optimiser decides that on the device, so that nobody waits for it."""
+    """Update the weights if `fine`. A fused optimiser decides this on the device, so that the host does not wait."""
     if optimizer.defaults.get("fused"):
         optimizer.found_inf = (~fine).float()  # type: ignore[attr-defined]
         optimizer.grad_scale = None  # type: ignore[attr-defined]

@@ -15,10 +15,10 @@ class Launch:
     """The numbers that identify this process among those that train together.
 
     Attributes:
-        rank: number of this process, from 0.
-        ranks: number of all processes.
-        local: number of this process among the processes on this machine, from 0.
-        here: number of processes on this machine.
+        rank: the number of this process, from 0.
+        ranks: the number of all processes.
+        local: the number of this process among the processes on this machine, from 0.
+        here: the number of processes on this machine.
     """
 
     rank: int = 0

@@ -38,18 +38,18 @@ class Result:
     """The result of a training run; losses are in nats per token.
 
     Attributes:
-        steps: number of steps done.
+        steps: the number of steps done.
         loss: loss of the newest step.
         val_loss: the newest validation loss; None if there is no validation split.
         bits_per_byte: the newest validation loss in bits per byte of text; None also if the shards have no
             token_bytes.npy.
-        n_params: number of the model's parameters.
-        tokens: number of tokens trained on.
+        n_params: the number of the model's parameters.
+        tokens: the number of tokens trained on.
         epochs: passes over the training data.
-        checkpoint: path of the newest checkpoint.
-        metrics: path of metrics.jsonl.
-        skipped: number of skipped steps.
-        spikes: number of steps with a spike of the loss.
+        checkpoint: the path of the newest checkpoint.
+        metrics: the path of metrics.jsonl.
+        skipped: the number of skipped steps.
+        spikes: the number of steps with a spike of the loss.
     """
 
     steps: int
@@ -85,8 +85,8 @@ class Run:
         val_loss: the newest validation loss, in nats per token.
         bits_per_byte: the newest validation loss, in bits per byte of text.
         guard: counts of skipped steps.
-        start: hash of the weights that the run began with; "" for random ones.
-        before: hash of the data of these weights.
+        start: the hash of the weights that the run began with; "" for random ones.
+        before: the hash of the data of these weights.
         writer: writes the checkpoints.
         world: the processes that train together.
         attention: the back end of attention.
@@ -252,7 +252,7 @@ class Run:
         return saved[: len(saved) - guard.rollbacks] or saved[:1]
 
     def end(self) -> Result:
-        """Return the result; a finished run that was made beside an earlier one takes its place first."""
+        """Return the result; a finished run in OUT/_unfinished replaces the earlier run first."""
         if self.step >= self.steps and self.replaces is not None:
             new, out = ({path.name: path for path in _files(home)} for home in (self.out, self.replaces))
             ours = journaled(journal) if (journal := journal_of(str(self.replaces))) else set()

@@ -29,7 +29,7 @@ class Sampling:
         min_p: draw only from ids at least p times as probable as the best (Nguyen et al. 2024).
         repetition_penalty: divides the scores above 0 of ids that are in the text so far, and multiplies those below 0
             (Keskar et al. 2019), by 0.01 to 100.
-        seed: seed of the random numbers.
+        seed: the seed of the random numbers.
     """
 
     temperature: float = 1.0
@@ -74,7 +74,7 @@ class Sampling:
 
     def draw(self, logits: Sequence[Tensor], generators: Sequence[torch.Generator], texts: Sequence[Sequence[int]]
              ) -> Tensor:  # fmt: skip
-        """Return what `pick` returns as a tensor on the device, int64 (rows), for which nobody waits.
+        """Return the result of `pick` as a tensor on the device, int64 (rows), without waiting for it.
 
         The id of a row whose scores are not finite is -1; `read` raises an error for it.
         """

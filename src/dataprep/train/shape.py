@@ -12,7 +12,7 @@ SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forw
 
 
 def positive(name: str, value: Any) -> None:
-    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40; `name` is for the message."""
+    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40; name: for the message."""
     if value is not None and not (is_a(value, int) and 0 < value < 1 << 40):
         msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if is_a(value, int) else ''}"
         raise PlanError(msg)
@@ -36,11 +36,12 @@ class ModelConfig:
     """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
     Attributes:
-        n_layers: number of blocks.
-        n_heads: number of query heads per block.
+        n_layers: the number of blocks.
+        n_heads: the number of query heads per block.
         d_model: width of the residual stream.
-        context: largest number of tokens that the model sees at once.
-        n_kv_heads: number of key and value heads; None means n_heads, a smaller number means grouped-query attention.
+        context: the largest number of tokens that the model sees at once.
+        n_kv_heads: the number of key and value heads; None means n_heads, a smaller number means grouped-query
+            attention.
         d_ff: hidden width of the feed-forward layers. If it is None, the width is 4 * d_model for "gelu"; for "swiglu"
             it is 8/3 of d_model, rounded up to a multiple of 64, so that the three matrices have as many parameters as
             the two of "gelu" (Shazeer 2020).

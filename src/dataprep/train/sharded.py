@@ -79,8 +79,8 @@ class Portion:
 class ShardedAdamW(torch.optim.AdamW):
     """AdamW for groups of parameters, of which this process of `world` holds its part of the moments.
 
-    `state_dict` and `load_state_dict` have the whole moments, as those of AdamW have: the number of processes is not in
-    them.
+    `state_dict` and `load_state_dict` have the whole moments, like those of AdamW, so they do not depend on the number
+    of processes.
     """
 
     def __init__(self, groups: list[dict[str, Any]], world: World, **how: Any) -> None:

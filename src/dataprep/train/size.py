@@ -1,4 +1,4 @@
-"""The size of a model that a file states, checked before memory for the model is asked for."""
+"""The size of a model that a file states, checked before memory for the model is allocated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
 
     Raises PlanError if a conversation of `shape.context` tokens needs more memory than this machine has.
 
-    - vocab_size: rows of the embedding.
+    - vocab_size: the rows of the embedding.
     - where: names the file in messages.
     """
     weights = weights_of(shape, vocab_size)

@@ -3,8 +3,8 @@
 A loss is a spike if it is far above the median of the last `WINDOW` steps: by `FAR` times their spread, and by a
 `SHARE` of the median at least. The spread is 1.4826 times the median distance from the median (MAD), the standard
 deviation of normal numbers; earlier spikes hardly change it. All of this is computed on the device, so that no step
-waits for it, and before the weights change, so that a step can be skipped. It follows from the losses alone: how often
-they are reported changes nothing.
+waits for it, and before the weights change, so that a step can be skipped. It depends on the losses alone, not on how
+often they are reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Spikes:
 
     @classmethod
     def begin(cls, guess: float, device: torch.device) -> Spikes:
-        """Return the state before the first step; guess: loss of a model that knows nothing."""
+        """Return the state before the first step; guess: the loss of a uniform prediction."""
         return cls(torch.full((WINDOW,), math.nan, device=device), guess)
 
     def limit(self) -> tuple[Tensor, Tensor]:
@@ -85,7 +85,7 @@ class Spikes:
 
 
 def warn_of_rise(step: int, median: float, lowest: float, config: TrainConfig) -> None:
-    """Log one sentence: the loss has risen, and what to change."""
+    """Log one sentence about the rise of the loss, with advice."""
     log.warning(
         "step %s: the training loss has risen to %.2f (median of the steps before) from %.2f, so training diverges: "
         "lower lr (now %g) or clip (now %g), or lengthen warmup (now %d)",

@@ -147,7 +147,7 @@ def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None
     Args:
         path: the checkpoint's path, for the message.
         content: the checkpoint's content.
-        start: hash of the weights with which this run began (from `take_weights`); "" allows any weights.
+        start: the hash of the weights with which this run began (from `take_weights`); "" allows any weights.
     """
     if start and content.get("start", "") != start:
         msg = (

@@ -89,7 +89,7 @@ class MetricsWindow:
         self.restart()
 
     def _spike(self, step: int, loss: float, median: float, progress: Progress) -> dict[str, Any]:
-        """Count a spike, show it, and let the run return to a checkpoint if it shall; return what the metrics state."""
+        """Count a spike, report it, and roll the run back if on_spike says so; return the entry for the metrics."""
         guard, how = self.run.guard, self.run.config.on_spike
         guard.spikes += 1
         skipped = how == "skip"

@@ -1,7 +1,7 @@
 """Write checkpoints in a thread, from a copy in the CPU's memory, so that training continues meanwhile.
 
-On CUDA the copy itself is made while the next step computes: by a stream of its own, into pinned memory. Only the next
-change of the weights waits for it.
+On CUDA the copy is made while the next step computes, by a separate stream, into pinned memory. Only the next change of
+the weights waits for it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class CheckpointWriter:
         checkpoint.save(path, content, keep, besides)
 
     def protect(self, *_: Any) -> None:
-        """Let what follows on the device wait for the copy of its tensors; call it before the weights change.
+        """Make later work on the device wait for the copy of the tensors; call this before the weights change.
 
         The arguments are those of a hook of torch's optimisers, and are not used.
         """
         self._copies.protect()
 
     def check(self) -> None:
-        """Raise the DataprepError of a write that failed; do not wait for one that has not ended."""
+        """Raise the DataprepError of a failed write; do not wait for a write that is in progress."""
         if self._pending is not None and self._pending.done():
             self.wait()
 

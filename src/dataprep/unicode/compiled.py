@@ -24,7 +24,7 @@ def type_of(intrinsic: Any) -> Any:
 
 
 def result_for(dispatcher: Any, types: Sequence[Any]) -> Any:
-    """Return what Numba knows of a kernel that it compiled for the argument types."""
+    """Return Numba's compilation result of a kernel for the argument types."""
     dispatcher.compile(tuple(types))
     return dispatcher.overloads[tuple(types)]
 

@@ -15,7 +15,7 @@ from .text import I64, SPACE, U8, U16, Int, classes, code_point, copied
 def _without(
     offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: Int, table: U16
 ) -> tuple[I64, U8, I64]:
-    """Return what `without` returns; table: `classes()`."""
+    """Compute the result of `without`; table: `classes()`."""
     n = len(offsets) - 1
     out_offsets, left = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     out = np.empty(offsets[n] - offsets[0], np.uint8)

@@ -57,7 +57,7 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` items (shingles) of each document.
 
-    - items: hashes of words or characters.
+    - items: the hashes of words or characters.
     - ends: int64[documents + 1], offsets of each document's items. A document with fewer than `n` items has one
       shingle, which is all of its items; a document without items has no shingle.
 

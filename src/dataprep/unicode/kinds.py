@@ -1,4 +1,4 @@
-"""The kinds of arguments: what decides for which types a kernel is compiled, found without Numba.
+"""The kinds of arguments, which determine the types for which a kernel is compiled, found without Numba.
 
 `kind_of` is called at each call of a kernel, and is quick; `text_of` names a kind in files. Values of one kind are of
 one type of Numba; values of one type may be of several kinds, such as the `int` 1 and `np.int64(1)`.

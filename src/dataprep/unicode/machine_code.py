@@ -48,7 +48,7 @@ class MachineCode(NamedTuple):
     Attributes:
         kinds: the text of the arguments' kinds.
         entry: the symbol of the function that Python calls.
-        needs: the symbols that others define.
+        needs: the symbols that other code defines.
         code: an object file.
     """
 
@@ -82,7 +82,7 @@ def _environment(dynfunc: Any, engine: Any, wanted: Environment) -> Any:
 
 
 def stored(folder: str, kinds: str) -> MachineCode | None:
-    """Return the code in a kernel's folder for the kinds of arguments: what was shipped, or compiled by this user."""
+    """Return the code in a kernel's folder for the kinds of arguments: shipped code, or code compiled by this user."""
     paths = [shipped(level, folder, kinds) for level in _own_levels()]
     if (root := cache_root()) is not None:
         paths.append(root / folder / f"{_digest(kinds)}-{_processor()}")

@@ -1,4 +1,4 @@
-"""The folder of the machine code that this user's processes compiled: one to which nobody else can write."""
+"""The folder of the machine code that this user's processes compiled; no other user can write to it."""
 
 from __future__ import annotations
 

@@ -252,8 +252,8 @@ def skip_closers(line: U8, i: int, b: int) -> int:
 def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
     """Return whether the punctuation marks `line[i:run]` are full stops that do not end a sentence.
 
-    - a: offset at which the text starts.
-    - after: offset of the next character after the marks that is compared. Full stops do not end a sentence if this
+    - a: the offset at which the text starts.
+    - after: the offset of the next character after the marks that is compared. Full stops do not end a sentence if this
       character is a lower-case letter. A single full stop after a single letter, as in "J. Doe", does not end one
       either; the marks on letters belong to them.
     """

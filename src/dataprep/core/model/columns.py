@@ -80,7 +80,7 @@ def from_text(text: str) -> pa.Schema:
 def with_columns(batch: Batch, schema: pa.Schema, columns: Sequence[str] | None) -> Batch:
     """Return the batch with the columns of `schema` in its order: nulls for those that it lacks.
 
-    columns: names of the columns to return; None: all.
+    columns: the names of the columns to return; None: all.
     """
     fields, arrays = [], []
     for field in schema:

@@ -24,7 +24,7 @@ LICENCE = (
 def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, has_license: bool) -> str:
     """Return the section of a card, Markdown between two comments: size, a row per stage and reason, and the licence.
 
-    - stats: statistics of the run that made the documents; empty if there was none.
+    - stats: the statistics of the run that made the documents; empty if there was none.
     - has_license: whether the metadata states a licence.
     """
     rows = ["| stage | documents | of input | dropped |", "|---|---:|---:|---|"]

@@ -70,7 +70,7 @@ class Sealed(Reader):
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
         """Yield every row group of the shard (Parquet file) `piece` as one batch.
 
-        columns: names of the columns to read; None: all.
+        columns: the names of the columns to read; None: all.
         """
         flow = self._stored(piece, columns)
         if self.joined:
@@ -190,7 +190,7 @@ class Part:
         """Yield the documents in batches, in the order of their ids, with the pending stages applied to them.
 
         Args:
-            columns: names of the columns to read; None: all.
+            columns: the names of the columns to read; None: all.
             ledgers: from `ledgers()`, to record the drops and cuts of each stage.
         """
         self.check_here()
@@ -210,7 +210,7 @@ class Part:
 
         Args:
             ids: uint64[n], ascending, of documents that `batches` yields.
-            columns: names of the columns to read.
+            columns: the names of the columns to read.
         """
         self.check_here()
         if self.applied or not self.reader.picks:

@@ -25,8 +25,8 @@ class Slice:
 
     Args:
         file: the file's number in the Dataset; for a sealed shard, the number that is added to the file numbers inside.
-        source: name of the documents' source.
-        fingerprint: hash that identifies the content; "": it is computed when a key needs it.
+        source: the name of the documents' source.
+        fingerprint: the hash that identifies the content; "": it is computed when a key needs it.
         n_bytes: size as stored.
         unread: the reason why the file cannot be read, or None.
         listed: the folder or glob by which the file was found; "" if the user named the file.

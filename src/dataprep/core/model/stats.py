@@ -70,7 +70,7 @@ class RuleCuts:
         times: the number of cuts; for a stage that does not state its rules, the number of documents that became
             shorter.
         bytes: UTF-8 bytes cut.
-        examples: texts that were cut, each of another document.
+        examples: the texts that were cut, each of another document.
     """
 
     times: int = 0
@@ -125,7 +125,7 @@ class StageStats:
         into: documents received, by source.
         out: documents returned, by source.
         dropped: dropped documents, by reason and then by source.
-        cut: bytes by which documents that are kept became shorter.
+        cut: the bytes by which documents that are kept became shorter.
         added: the number of bytes by which other documents became longer.
         cuts: the cuts in kept documents, by rule.
         counts: other counters, by name.

@@ -376,7 +376,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
 
     - kind: folder.DROPS or folder.CUTS.
-    - columns: names of the columns to read; None: all. Texts are dictionaries.
+    - columns: the names of the columns to read; None: all. Texts are dictionaries.
 
     Raises CorruptShard if a table is missing or damaged.
     """

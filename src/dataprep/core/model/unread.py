@@ -62,7 +62,7 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
     Args:
         rows: the files that could not be read to their end.
         max_bad_files: the largest number of bad files that is allowed; None sets no limit.
-        n_docs: number of documents that were read; None if it is not known yet.
+        n_docs: the number of documents that were read; None if it is not known yet.
 
     Raises ReadError if more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """

@@ -38,7 +38,7 @@ class Strings(NamedTuple):
         how: the kind of the strings: CELL (values), TEXT (prose), FRAGMENT (fragments of words) or BYTES (a whole
             file).
         values: the strings.
-        first: index of values[0] in the section.
+        first: the index of values[0] in the section.
     """
 
     place: str

@@ -67,9 +67,9 @@ class Wanted:
     Attributes:
         recipe: the input and the stages.
         origin: the input files; None if a stage hides them.
-        forgotten: ids of the documents to leave out, uint64[n].
+        forgotten: the ids of the documents to leave out, uint64[n].
         private: whether the previous result must not be kept, since it may contain data that a stage hides.
-        steps: names of the folders of steps that the result may refer to.
+        steps: the names of the folders of steps that the result may refer to.
         again: the end of a warning, which states the work to do if only the input changed; None: unchanged parts are
             kept.
     """
@@ -90,7 +90,7 @@ class Work(Generic[T]):
         recipe: of the result.
         files: where new files are written.
         opened: opens the finished result in a folder.
-        earlier: folders of results of which finished parts may be kept.
+        earlier: the folders of results of which finished parts may be kept.
         result: the finished result; None if work remains.
     """
 
@@ -151,7 +151,7 @@ class Output(Generic[T]):
     A nested folder is written under the lease and the journal of the folder around it.
 
     Attributes:
-        also: folders of other results, of which finished parts are kept, too.
+        also: the folders of other results, of which finished parts are kept, too.
         inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
 

@@ -301,7 +301,7 @@ def _journaled(out: str) -> set[str]:
 
 
 def _named_by_receipts(out: str) -> set[str]:
-    """Return the files of a folder without a journal that a manifest or receipt names, or that are named as dataprep's."""
+    """Return the files in a folder without a journal that a manifest or receipt names, or with a name of dataprep."""
     found: set[str] = set()
     datasets, tokens, indexes = set[str](), set[str](), set[str]()
     listed = list(_files(out))

@@ -44,7 +44,7 @@ class Shard(File):
         docs: the number of documents.
         bytes: the total size of their texts in UTF-8 bytes.
         last_id: the largest id; None if it has no documents.
-        content: hash of ids, texts and columns, however Parquet stores them.
+        content: the hash of ids, texts and columns, however Parquet stores them.
         drops: the path of the drop table of the part that the shard belongs to.
         cuts: the path of the part's cut table; None if the part has none.
         sealed: the hash of the file before documents were forgotten, which keys depend on.
@@ -68,7 +68,7 @@ class Recipe(StateRecord):
         key: a hash of the input and the stages.
         stages: the result of `describe` for each stage.
         lost: {data that is lost: [the first stage that loses it, the remedy]}.
-        forgotten: hash of the ids that were left out.
+        forgotten: the hash of the ids that were left out.
         parts: the number of tasks.
         generation: a number that grows each time that a result is replaced; files of generation n > 1 have ".gN" before
             the end of their names.
@@ -98,13 +98,13 @@ class Manifest(Recipe):
     Attributes:
         docs: the number of documents in all shards.
         bytes: the total size of the documents' texts in UTF-8 bytes.
-        content: hash of all documents.
+        content: the hash of all documents.
         columns: [name, Arrow type] of each.
         last_file: the largest number of an input file.
         inputs: the input files by number.
         shards: the Parquet files in order of ids.
         stats: the statistics of each stage.
-        saved: folders of the saved inputs of Estimators.
+        saved: the folders of the saved inputs of Estimators.
         fits: the facts that each Estimator stated.
         unread: the table of files that were not read.
         origin: the name of the file that lists the input files.
@@ -161,7 +161,7 @@ class Receipt(StateRecord):
 
     Attributes:
         stats: the statistics of each stage.
-        unread: rows of the table of unread files.
+        unread: the rows of the table of unread files.
     """
 
     key: str
@@ -181,7 +181,7 @@ class OriginFile(StateRecord):
         source: its name as a source.
         reader: index in `Origin.readers`.
         size: stored bytes.
-        fingerprint: hash of its name and content.
+        fingerprint: the hash of its name and content.
         left_out: True if the file is listed as unread.
     """
 
@@ -308,7 +308,7 @@ class TokenManifest(StateRecord):
 
     Attributes:
         dtype: "uint16" or "uint32".
-        eot: id of the separator.
+        eot: the id of the separator.
         special: {special token: id}.
         tokens: the number of tokens in all shards.
         documents: the number of documents in all shards.

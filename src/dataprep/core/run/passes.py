@@ -25,7 +25,7 @@ class Pass(Generic[T]):
     Attributes:
         noun: the word with which the names of files begin: part-00003 for "part". If it is "", there is one item, and
             the file is OUT/FOLDER.
-        out: folder of the estimator's work.
+        out: the folder of the estimator's work.
         key: a hash of everything, apart from the item, on which the result depends.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP

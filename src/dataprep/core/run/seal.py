@@ -141,7 +141,7 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
     """Write the documents of an account, their tables and receipts; commit and return them as the result of `work`.
 
     - codec: Parquet compression, lz4 for saved steps, zstd for results.
-    - label: title of the progress bar.
+    - label: the title of the progress bar.
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})

@@ -28,9 +28,9 @@ class Sampled:
     """The size of one input of a trial in bytes.
 
     Attributes:
-        stored: size of the files as stored.
+        stored: the size of the files as stored.
         text: estimated size of all text in the files; exact if all was read.
-        sample: size of the text that was sampled.
+        sample: the size of the text that was sampled.
     """
 
     stored: int

@@ -41,8 +41,8 @@ class Pool:
     """Worker processes that are kept between tasks; they end when nothing refers to the pool any more.
 
     Attributes:
-        reading: index of the slice that a worker began last.
-        over: ids of processes that were ended for their memory.
+        reading: the index of the slice that a worker began last.
+        over: the ids of processes that were ended for their memory.
     """
 
     executor: ProcessPoolExecutor

@@ -54,7 +54,7 @@ class AssignClusters(Pass[Part]):
     """Find the nearest cluster of each document of an input part; write the documents to temporary files by partition.
 
     Attributes:
-        dim: numbers per vector.
+        dim: the number of dimensions of a vector.
         partitions: the number of partitions, which are groups of clusters.
         keep: which copy of a document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a
             rule of `keep.py`, such as "first".
@@ -105,7 +105,7 @@ class Members:
 
     Attributes:
         rows: headers, and locations of the vectors in temporary files.
-        dim: numbers per vector.
+        dim: the number of dimensions of a vector.
         held: all vectors, int16[n, dim], if they are in memory; None if they are read when needed.
     """
 
@@ -119,7 +119,7 @@ class Members:
 
         - out: the folder of the temporary files.
         - n_parts: the number of input parts; the documents are in the order of the parts.
-        - dim: numbers per vector.
+        - dim: the number of dimensions of a vector.
         """
         urls = [AssignClusters.url(out, number) for number in range(n_parts)]
         rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))
@@ -141,9 +141,9 @@ class DecideClusters(Pass[int]):
     """Decide which documents of one partition (a group of clusters) to drop, and write these decisions to a file.
 
     Attributes:
-        dim: numbers per vector.
-        n_parts: number of input parts.
-        n_groups: number of groups of input parts; the file has one section per group.
+        dim: the number of dimensions of a vector.
+        n_parts: the number of input parts.
+        n_groups: the number of groups of input parts; the file has one section per group.
         limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
         n_old: the number of parts of older Datasets, which come first and whose documents are all kept.
         drops_all: also new documents for which others are dropped are dropped.

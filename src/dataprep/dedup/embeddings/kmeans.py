@@ -105,12 +105,12 @@ class FindClusters(Pass[int]):
     """Find centroids by k-means on a sample of the documents' vectors, in one task for the whole input.
 
     Attributes:
-        dim: numbers per vector.
+        dim: the number of dimensions of a vector.
         n_parts: the number of input parts.
         n_docs: documents that have a vector and were not dropped.
         clusters: the number of centroids to find.
         seed: decides which documents are in the sample.
-        dropped: ids of documents to leave out. The receipt (the task's record) states the number of centroids.
+        dropped: the ids of documents to leave out. The receipt (the task's record) states the number of centroids.
     """
 
     folder = "clusters"
@@ -181,7 +181,7 @@ def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None)
     """Yield the vectors of input part `number` in blocks, without zero vectors and without the documents in `dropped`.
 
     - out: the folder of the temporary files.
-    - dim: numbers per vector.
+    - dim: the number of dimensions of a vector.
     - dropped: None to leave out no document.
     """
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
@@ -201,8 +201,8 @@ class MeasureNearness(Pass[int]):
     """Write, for each kept document of an input part, the cosine to its nearest centroid, in ten-thousandths.
 
     Attributes:
-        dim: numbers per vector.
-        dropped: ids of the documents to leave out. The centroids are those of FindSecondClusters.
+        dim: the number of dimensions of a vector.
+        dropped: the ids of the documents to leave out. The centroids are those of FindSecondClusters.
     """
 
     folder = "nearness"

@@ -23,7 +23,7 @@ def keep_vectors(out: str, key: str, embed: str, joined: Joined) -> None:
     """Delete the vectors of older documents in the step's folder `out`, and list the files of those of new ones.
 
     - key: identifies the decisions of this step.
-    - embed: hash of the function that made the vectors.
+    - embed: the hash of the function that made the vectors.
     """
     for number in range(joined.n_old):
         for suffix in ("", ".json"):

@@ -252,7 +252,7 @@ def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:
     """Yield the stored vectors of input part `number`, about 8 MB at a time.
 
     - out: the folder of the temporary files.
-    - dim: numbers per vector.
+    - dim: the number of dimensions of a vector.
     """
     with Spill(EmbedDocuments.url(out, number)) as spill:
         for segment in range(spill.segments):

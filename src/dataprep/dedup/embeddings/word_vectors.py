@@ -36,7 +36,7 @@ class WordTable(NamedTuple):
     """The vectors of words, and a hash table that finds the vector of a word by the word's hash.
 
     Attributes:
-        keys: hashes of words, one per slot of the table (open addressing).
+        keys: the hashes of words, one per slot of the table (open addressing).
         rows: for each slot, the word's row in `vectors`; -1 if the slot is free.
         vectors: int16[:, dim], first those of the learnt words, then RARE random ones for other words.
     """
@@ -149,7 +149,7 @@ class WordVectors:
     Attributes:
         url: the file of the WordTable.
         key: identifies the content of this file.
-        dim: numbers per vector.
+        dim: the number of dimensions of a vector.
     """
 
     url: str

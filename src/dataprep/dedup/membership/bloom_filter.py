@@ -123,8 +123,8 @@ class BloomFilter:
 
         Args:
             keys: uint64, of all paragraphs in order.
-            units: number of paragraphs of each document.
-            sizes: number of keys of each paragraph.
+            units: the number of paragraphs of each document.
+            sizes: the number of keys of each paragraph.
             threshold: a paragraph is cut if earlier documents added at least this share (0 to 1) of its keys; all
                 paragraphs of a document are cut if earlier documents added at least this share of all its keys.
 
@@ -247,8 +247,8 @@ def judge(
     """Return uint8[paragraphs], 1 for each paragraph to cut, else 0, and the number of new keys that were added.
 
     - keys: uint64, of all paragraphs in order.
-    - units: number of paragraphs of each document.
-    - sizes: number of keys of each paragraph. A paragraph is cut if earlier documents added at least the share
+    - units: the number of paragraphs of each document.
+    - sizes: the number of keys of each paragraph. A paragraph is cut if earlier documents added at least the share
       `threshold` of the paragraph's keys. All paragraphs of a document are cut if earlier documents added at least this
       share of all the document's keys. Then the keys of the document's other paragraphs are added to `bits`, so that a
       document is never compared with itself.

@@ -105,7 +105,7 @@ def first_match(
 ) -> tuple[Int, Any]:
     """Return the number of the first kept document similar enough to a document (-1: none), and their similarity.
 
-    - found: numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
+    - found: the numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
     - own: the contents of the document.
     - bits: the bitmap of these contents.
     - rule: the rule that decides what is similar enough.

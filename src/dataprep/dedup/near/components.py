@@ -48,7 +48,7 @@ class KeyRange:
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
     """Divide the keys (hashes of bands) into ranges, one per task, of at most MATCH_RECORDS keys per band.
 
-    n_docs: number of documents, each with `bands` keys. Memory and workers do not change the result.
+    n_docs: the number of documents, each with `bands` keys. Memory and workers do not change the result.
     """
     if n_docs <= MATCH_RECORDS:
         step = max(1, MATCH_RECORDS // max(1, n_docs))
@@ -136,8 +136,8 @@ class FindComponents(Pass[int]):
     Attributes:
         parts: as in `MatchKeys`.
         bases: as in `MatchKeys`.
-        n_docs: number of documents.
-        n_ranges: number of files of MatchKeys.
+        n_docs: the number of documents.
+        n_ranges: the number of files of MatchKeys.
         doc_bytes: memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
             record) states the number of candidates, the documents of the largest component, and the bytes of all
             candidates.

@@ -73,8 +73,8 @@ class LentKeys:
     """The stored keys of one part of a sealed Dataset (a finished output), computed when that Dataset was deduplicated.
 
     Attributes:
-        rows: URL of the file of rows, which maps keys to documents.
-        keys: URLs of the files of keys.
+        rows: the URL of the file of rows, which maps keys to documents.
+        keys: the URLs of the files of keys.
         first: the smallest document id.
         last: the largest document id.
     """
@@ -232,9 +232,9 @@ class PartKeys:
     """The stored keys of one input part; a document is identified by its row in the part.
 
     Attributes:
-        rows: URL of the file of rows, which maps keys to documents.
-        keys: URLs of the files of keys.
-        docs: number of documents.
+        rows: the URL of the file of rows, which maps keys to documents.
+        keys: the URLs of the files of keys.
+        docs: the number of documents.
     """
 
     rows: str

@@ -76,7 +76,7 @@ class StoredKeys:
 def check(older: Older, sketch_key: str, wanted: str) -> None:
     """Raise PlanError if a Dataset has keys that MinHash stored, but none of them was made with these settings.
 
-    - sketch_key: hash of the settings.
+    - sketch_key: the hash of the settings.
     - wanted: the settings as text, for the message.
     """
     fits = [fit for fit in keys_of(older).fits if "settings" in fit]
@@ -123,7 +123,7 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
     """Return all parts of the Datasets, numbered in order, each with the files of its keys if these are stored.
 
     - out: the folder that this deduplication writes to.
-    - sketch_key: hash of the settings that decide the keys (hashes of documents).
+    - sketch_key: the hash of the settings that decide the keys (hashes of documents).
     """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))

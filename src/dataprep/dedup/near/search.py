@@ -60,10 +60,10 @@ class DuplicateSearch:
         name: the stage's name, for progress bars.
         reason: the drop reason of each dropped document.
         reason_in_older: that of documents whose kept copy is in an older Dataset; "": the same.
-        key: hash of everything that decides which documents are dropped.
+        key: the hash of everything that decides which documents are dropped.
         index: if keys are to be stored for later searches, the hash of everything but the threshold; if "", they are
             deleted at the end.
-        sketch_key: hash of the settings that decide a document's keys.
+        sketch_key: the hash of the settings that decide a document's keys.
         keeps_candidates: whether the candidates are stored too, for a search with another threshold.
         contained: as in `MatchRule`.
         older: Datasets whose documents come first and are kept.

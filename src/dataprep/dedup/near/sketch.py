@@ -63,7 +63,7 @@ class Shingles:
 
     Attributes:
         unit: "word" or "char".
-        ngram: number of units per shingle.
+        ngram: the number of units per shingle.
         word_split: how words are split, "unicode" or "regex".
         threshold: a document is dropped if its similarity is at least this.
         bands: the number of bands of the signature.
@@ -275,10 +275,10 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
     """Return one 64-bit key per band and document, uint64[bands, n]; 0 for a document without shingles.
 
-    - hashes: hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]].
+    - hashes: the hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]].
     - a, b: factors and shifts of the permutations.
-    - rows: number of signature values per band. A key also depends on the number of its band, so that equal values in
-      two bands do not make equal keys.
+    - rows: the number of signature values per band. A key also depends on the number of its band, so that equal values
+      in two bands do not make equal keys.
     """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)

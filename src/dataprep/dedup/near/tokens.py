@@ -22,7 +22,7 @@ class Tokens:
 
     Attributes:
         name: as messages and manifests show it.
-        digest: hash of all that ids depend on.
+        digest: a hash of everything that ids depend on.
         engine: the tokenizer; of `encode_column` (dp.Tokenizer), `encode_ordinary_batch` (tiktoken) and `encode_batch`
             (tokenizers), it has at least one method.
     """

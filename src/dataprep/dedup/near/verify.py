@@ -39,7 +39,7 @@ class VerifyPartition(Pass[int]):
         bands: keys per document.
         rule: when a document is dropped.
         origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
-        n_groups: number of groups of input parts; the file has one section per group.
+        n_groups: the number of groups of input parts; the file has one section per group.
         drops_all: also new documents for which others are dropped are dropped. The receipt (the task's record) states
             the numbers of dropped documents, compared pairs and skipped entries (kept documents that share a key with a
             document that has too many of them).
@@ -94,7 +94,7 @@ def decide(
     - rows: the documents' headers and contents.
     - origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new` can be dropped.
     - bands: keys per document.
-    - budget: bytes of documents in memory at once.
+    - budget: the bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))

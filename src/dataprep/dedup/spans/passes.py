@@ -49,7 +49,7 @@ class HashUnits(Pass[Part]):
 
     Attributes:
         unit, normalize: as in Exact.
-        partitions: number of sections of the file; each section is for a range of hashes. The receipt (the task's
+        partitions: the number of sections of the file; each section is for a range of hashes. The receipt (the task's
             record) states the number of documents and units, and the id of the first document of every segment of the
             file.
     """
@@ -241,7 +241,7 @@ class CutRepeats(Pass[Part]):
     """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
 
     Attributes:
-        partitions: number of files of repeats.
+        partitions: the number of files of repeats.
         strips: True if the normal form has no white space at its ends.
         firsts: for each input part, the id of the first document of every segment. The receipt (the task's record)
             states the number of ranges and of bytes that are cut; it has no text, so that `forget` need not search it.

@@ -27,7 +27,7 @@ def find(
     - out: the folder of temporary files.
     - unit, normalize: as in Exact.
     - name: the stage's name, for progress bars.
-    - key: hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per
+    - key: the hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per
       repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)

@@ -83,7 +83,7 @@ def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0)
 
     - offsets: int64[texts + 1] into `data`, UTF-8 bytes.
     - unit: "line", "paragraph" or "span3" (three sentences).
-    - normalize: name of the normal form that is hashed; None for the text itself. The hash of three sentences is
+    - normalize: the name of the normal form that is hashed; None for the text itself. The hash of three sentences is
       computed from the sentences' hashes.
     """
     held: tuple[Any, ...] = ()

@@ -32,7 +32,7 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
     """Return the first id of each group of documents, ascending; there are at most MAX_GROUPS groups.
 
     Args:
-        firsts: ids at which a group may begin.
+        firsts: the ids at which a group may begin.
     """
     step = -(-max(1, len(firsts)) // MAX_GROUPS)
     return tuple(sorted(firsts)[::step]) or (0,)
@@ -146,7 +146,7 @@ def write_cuts(
     - sources: the files of repeats, which have one section per group of documents.
     - firsts: the first id of each group.
     - name: the stage's name, for progress bars.
-    - key: hash of the settings and input.
+    - key: the hash of the settings and input.
     """
     list(runner.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]

@@ -114,7 +114,7 @@ def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U
     A record is a run of neighbouring windows whose smallest hash is the same.
 
     - offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`.
-    - base: number of bytes of the input part before these texts.
+    - base: the number of bytes of the input part before these texts.
     """
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
@@ -165,9 +165,9 @@ class WindowChunk(NamedTuple):
     """Neighbouring windows of one text that are processed together.
 
     Attributes:
-        n: number of windows.
+        n: the number of windows.
         first: the number of the first window in its text.
-        at: offset of the first window in the data, in bytes.
+        at: the offset of the first window in the data, in bytes.
         shift: the number to add to an offset in the data to get the offset in the text of the input part.
     """
 
@@ -199,7 +199,7 @@ class WindowRecords(NamedTuple):
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
     """Finish the last record (run of windows of text), and write it to hashes[k] and info[k].
 
-    - last: number of the record's last window.
+    - last: the number of the record's last window.
     - state, low: as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
@@ -215,7 +215,7 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
     - chunk: the windows.
     - slide: grams per window.
     - by_word: if True, a window starts at each of the offsets `starts` of words, else at each byte.
-    - k: number of finished records in `out` before the call.
+    - k: the number of finished records in `out` before the call.
 
     Returns the number after the call. The last record may be left unfinished, so that the next chunk can continue it.
     """

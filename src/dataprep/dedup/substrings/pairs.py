@@ -84,7 +84,7 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
     An owner is the number of an earlier record that has the window too.
 
-    - n: number of windows.
+    - n: the number of windows.
     - covered: the number of windows that had an owner before the call; if it is 0, `owner` is set to -1 first.
     """
     if not covered:

@@ -104,7 +104,7 @@ class CountHashes(Pass[tuple[int, int]]):
     bits of hashes), and writes one file.
 
     Attributes:
-        width: length of a window, in bytes if `word_split` is "", else in words.
+        width: the length of a window, in bytes if `word_split` is "", else in words.
         n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states
             the number of remaining records.
     """
@@ -169,7 +169,7 @@ class Partitions:
 
         A partition is a group of hashes.
 
-        - n_parts: number of input parts.
+        - n_parts: the number of input parts.
         - ranges: for each file, the range [first, last) of its buckets (leading bits of hashes).
         """
         urls = [CountHashes.url(out, low) for low, _ in ranges]
@@ -204,7 +204,7 @@ class GatherRecords(Pass[Part]):
     A partition is a group of hashes that one task compares.
 
     Attributes:
-        width: length of a window, in bytes if `word_split` is "", else in words.
+        width: the length of a window, in bytes if `word_split` is "", else in words.
         partitions: the partition of every hash.
         ranges: for each file of CountHashes, the range [first, last) of its buckets (leading bits of hashes). The
             receipt (the task's record) states the bytes of text.

@@ -38,9 +38,9 @@ class CompareRecords(Pass[int]):
     has one section per group of documents.
 
     Attributes:
-        width: length of a window, in bytes if `word_split` is "", else in words.
-        n_parts: number of input parts.
-        n_shared: number of partitions with many hashes, which come first; later partitions have one hash each.
+        width: the length of a window, in bytes if `word_split` is "", else in words.
+        n_parts: the number of input parts.
+        n_shared: the number of partitions with many hashes, which come first; later partitions have one hash each.
         firsts: the first document id of each group. The receipt (the task's record) states the number of repeats
             ("marks").
     """
@@ -155,11 +155,11 @@ def find(
 
     - joined: the documents, after older ones, whose own repeats are not looked for.
     - out: the folder of temporary files.
-    - width: length of a window, in bytes if `word_split` is "", else in words.
+    - width: the length of a window, in bytes if `word_split` is "", else in words.
     - word_split: how words are split.
     - name: the stage's name, for progress bars.
-    - key: hash of the settings and input. A file has one section of repeats per group of documents. The counts are a
-      dict for the stage's statistics.
+    - key: the hash of the settings and input. A file has one section of repeats per group of documents. The counts are
+      a dict for the stage's statistics.
     """
     items = joined.docs.tasks
     hashed = list(runner.map(HashWindows(out, key, width, word_split), items, f"{name}: hash"))

@@ -43,7 +43,7 @@ class SortCorpus(Pass[int]):
     """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
 
     Attributes:
-        width: length of a window, in bytes if `word_split` is "", else in words.
+        width: the length of a window, in bytes if `word_split` is "", else in words.
         items: the input parts. The receipt (the task's record) states the number of documents, bytes, windows and
             repeats ("marks").
     """
@@ -230,10 +230,10 @@ def find(
 
     - joined: the documents, after older ones.
     - out: the folder of temporary files.
-    - width: length of a window, in bytes if `word_split` is "", else in words.
+    - width: the length of a window, in bytes if `word_split` is "", else in words.
     - word_split: how words are split.
     - name: the stage's name, for progress bars.
-    - key: hash of the settings and input.
+    - key: the hash of the settings and input.
 
     Raises PlanError if the text does not fit into the runner's memory, or if pydivsufsort is not installed.
     """

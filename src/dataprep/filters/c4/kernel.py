@@ -41,7 +41,7 @@ class C4Rules(NamedTuple):
         fold_all: True if every line must be lower-cased whole.
         phrases: those of `lorem_ipsum`, `javascript` and `policy`.
         sentence_leads: uint8[256], 1 for bytes that can begin a sentence mark.
-        bracketed: contents of a citation other than digits.
+        bracketed: the contents of a citation other than digits.
         marks: the kind of words, as in `unicode.spaced.marks_of`.
         words: the table of word boundaries.
         classes: the class bits of each code point.
@@ -194,7 +194,7 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
     - classes: class bits of each code point.
     - first: offset in `out` at which the page's text begins.
-    - w: offset at which the page's text ends.
+    - w: the offset at which the page's text ends.
     - end: the same offset, without white space at the end of the text; a line can end in white space if a citation was
       removed.
     """
@@ -244,7 +244,7 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
     """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written.
 
-    - bracketed: contents of a citation other than digits, with the closing bracket.
+    - bracketed: the contents of a citation other than digits, with the closing bracket.
     - classes: class bits of each code point.
     """
     w = 0
@@ -273,7 +273,7 @@ def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
     """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if there is none.
 
     - b: the end of the line.
-    - bracketed: contents of a citation other than digits, with the closing bracket.
+    - bracketed: the contents of a citation other than digits, with the closing bracket.
     - classes: class bits of each code point.
     """
     i = a + 1

@@ -37,7 +37,7 @@ class Phrases(NamedTuple):
         words: the bytes of the phrases.
         bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
         anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters.
-        longest: bytes of the longest phrase.
+        longest: the bytes of the longest phrase.
     """
 
     words: Packed

@@ -64,7 +64,7 @@ class TextScratch(NamedTuple):
 
     Attributes:
         word: longer than the longest text by two bytes.
-        held: rows that are to be added.
+        held: the rows that are to be added.
         total: the sum of rows.
         nodes, scores: as long as the labels, and two more.
     """

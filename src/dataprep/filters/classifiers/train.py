@@ -47,19 +47,19 @@ class Settings:
     """Settings of training; names and meanings are fastText's.
 
     Attributes:
-        dim: length of the vectors.
+        dim: the length of the vectors.
         min_n: the number of characters of the shortest subwords; 0 with max_n=0: no subwords are used.
         max_n: the number of characters of the longest subwords.
         word_ngrams: words in the longest n-grams.
         bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
         min_count: the least number of occurrences of a word in the vocabulary.
         lr: learning rate.
-        epochs: number of passes over the texts.
-        max_bytes: number of bytes from the start of each text that are used.
-        held_out: share of the texts that are held out for testing, selected by hash, so that all copies of a text are
-            in one split.
-        max_texts: maximum number of texts per label, selected by hash.
-        seed: seed of the order of texts and of fastText's random numbers.
+        epochs: the number of passes over the texts.
+        max_bytes: the number of bytes from the start of each text that are used.
+        held_out: the share of the texts that are held out for testing, selected by hash, so that all copies of a text
+            are in one split.
+        max_texts: the maximum number of texts per label, selected by hash.
+        seed: the seed of the order of texts and of fastText's random numbers.
     """
 
     dim: int = 16
@@ -96,7 +96,7 @@ class Trained:
     Attributes:
         path: the model file.
         labels: its labels.
-        n_train: number of training texts per label.
+        n_train: the number of training texts per label.
         confusion: confusion[true label][predicted label], numbers of held-out texts.
     """
 

@@ -93,7 +93,7 @@ def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, 
 
     Returns (table, numbers of runs, indices of texts); the last two are int64 arrays with an entry for each occurrence
     of a run, in the order of the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run.
-    key_bits: bits of the hashes that are used.
+    key_bits: the bits of the hashes that are used.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)

@@ -62,12 +62,12 @@ class WordBuffers(NamedTuple):
     """Work buffers for the words of one document, made once per batch.
 
     Attributes:
-        words: hash of each word.
-        chars: number of characters of the words before each word.
-        lines: index of the first word of each line.
-        paragraphs: index of the first word of each paragraph.
-        grams: hash of the n-gram that starts at each word.
-        starts: indices of the words at which an (n - 1)-gram begins that occurs at least twice.
+        words: the hash of each word.
+        chars: the number of characters of the words before each word.
+        lines: the index of the first word of each line.
+        paragraphs: the index of the first word of each paragraph.
+        grams: the hash of the n-gram that starts at each word.
+        starts: the indices of the words at which an (n - 1)-gram begins that occurs at least twice.
         slots: for each of these words, the slot in `counts` of the n-gram that begins there.
         counts: a table that counts hashes.
         stopped: for each stop word, the number of the last document that has it.

@@ -28,10 +28,10 @@ class Buffers(NamedTuple):
     """Work buffers for one document; a unit is a word, line or paragraph.
 
     Attributes:
-        hashes: hash of each unit.
-        chars: characters of the units before each unit; while words are counted, the length of each word, from index 1
-            on.
-        grams: hash of each n-gram.
+        hashes: the hash of each unit.
+        chars: the characters of the units before each unit; while words are counted, the length of each word, from
+            index 1 on.
+        grams: the hash of each n-gram.
         slots: slot in `counts` of each unit or n-gram.
         counts: a table that counts hashes.
         stopped: how often each stop word occurs.

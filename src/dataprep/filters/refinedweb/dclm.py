@@ -1,8 +1,8 @@
 """The kernel of `RefinedWeb(preset="dclm")`: the result of DCLM's seven steps, line by line.
 
-DCLM applies each rule to the whole page, and strips the page after nearly every rule. A strip matters only to the first
-and the last line that are left at that time, so that one pass suffices: `gone` is the last step that was needed to
-remove all lines before a line. Slow reference for the tests: tests/twins/refinedweb.py.
+DCLM applies each rule to the whole page, and strips the page after nearly every rule. A strip affects only the first
+and the last remaining line, so one pass is sufficient: `gone` is the last step that was needed to remove all lines
+before a line. Slow reference for the tests: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _edit(
 
 @kernel(_nrt=False)
 def _without(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> int:
-    """Write a line to `out[w:]` without the phrases that can stand anywhere, each with a blank before it."""
+    """Write a line to `out[w:]` without the phrases that may occur anywhere, each with a blank before it."""
     i, leads = a, rules.anywhere.leads
     while i < b:
         if leads[data[i]]:

@@ -39,8 +39,9 @@ class LineFigures(NamedTuple):
 def tables() -> tuple[U16, U32, U32]:
     """Return the class bits of each code point, its lower case for counters, and the one for phrases.
 
-    NUMERIC is what `str.isdigit` accepts. A dotted capital I is no `i` in a counter (`str.lower` writes two
-    characters). In a phrase it is one, as are the dotless `i` and the long s (`re.IGNORECASE`).
+    NUMERIC is the class of characters that `str.isdigit` accepts. A dotted capital I is not equal to `i` in a counter
+    (`str.lower` writes two characters). In a phrase it is equal to `i`, and so is the dotless `i`; the long s is equal
+    to `s` (`re.IGNORECASE`).
     """
     classes, lower, folds = T.classes().copy(), T.lowered().copy(), T.lowered().copy()
     classes &= ~np.uint16(T.NUMERIC)

@@ -34,8 +34,8 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
 
     offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, the ends of these
     texts to `ends[1:]`, and a code for each document to `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES
-    of the drop reason. `log` counts each line that is not blank by the code of what was done with it, and records what
-    is cut.
+    of the drop reason. `log` counts each line that is not blank by the code of the rule that applied to it, and records
+    the cuts.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
@@ -136,7 +136,7 @@ def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric
 
 @kernel(_nrt=False)
 def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
-    """Return whether a line is a number and one of the counters, `1.2K likes`, perhaps behind signs: `* 3 likes`."""
+    """Return whether a line is a number and one of the counters, `1.2K likes`, possibly after signs: `* 3 likes`."""
     if len(rules.counters.starts) == 1:
         return False
     a, b = _bare(data, a, b, rules.classes)

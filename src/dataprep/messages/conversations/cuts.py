@@ -20,7 +20,7 @@ from .windows import ANSWERS, rows_with_text
 
 
 class Places(NamedTuple):
-    """The places where a conversation may be cut: before somebody else's turn that follows a turn of the person.
+    """The positions at which a conversation may be cut: before another author's turn that follows one of the person.
 
     Attributes:
         ids: uint64[k], of the message after each place.

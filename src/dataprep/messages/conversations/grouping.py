@@ -49,9 +49,9 @@ class OpenChats(NamedTuple):
 
     Attributes:
         number: the conversation's number; -1 if the chat has none yet.
-        first: id of its first message.
+        first: the id of its first message.
         begin: total bytes of all messages before its first one.
-        last: time of its last message in seconds since 1970.
+        last: the time of its last message in seconds since 1970.
     """
 
     number: I64  # -1: none yet
@@ -67,8 +67,8 @@ class Limits(NamedTuple):
         gap: the silence in seconds that ends a conversation.
         reply_gap: a reply continues the conversation if the silence is shorter than this, in seconds.
         max_bytes: the largest size of a conversation in bytes.
-        next_number: number of the next new conversation.
-        bytes_read: bytes of all earlier messages.
+        next_number: the number of the next new conversation.
+        bytes_read: the bytes of all earlier messages.
     """
 
     gap: int
@@ -119,8 +119,8 @@ class Grouping:
     Attributes:
         gap: a silence of this many seconds ends a conversation.
         reply_gap: a reply to a message of the conversation continues it, if the silence is shorter than this.
-        max_bytes: size at which a conversation is split.
-        cuts: ids of messages with which a conversation begins in any case.
+        max_bytes: the size at which a conversation is split.
+        cuts: the ids of messages with which a conversation begins in any case.
     """
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int, cuts: Sequence[int] = ()) -> None:
@@ -177,7 +177,7 @@ def finished_conversations(batches: Iterator[Batch], grouping: Grouping, extra: 
     Each conversation is yielded after it and all earlier ones have ended.
 
     - grouping: decides where conversations end.
-    - extra: bytes that a message adds to its conversation in addition to its text.
+    - extra: the bytes that a message adds to its conversation in addition to its text.
     """
     held: list[Batch] = []
     numbers: list[I64] = []

@@ -87,7 +87,7 @@ class Turns(Stage):
         gap: the pause that ends a conversation, as in `Conversations`.
         replies: whether an answer continues a conversation after a longer pause, as in `Conversations`.
         reply_gap: the longest pause before such an answer, as in `Conversations`.
-        cuts: ids of messages that always begin a new conversation, as in `Conversations`.
+        cuts: the ids of messages that always begin a new conversation, as in `Conversations`.
         merge: the text between messages of one turn.
         context: the number of turns that a window repeats from the end of the previous window.
         openings: the treatment of the first messages of a conversation if the person wrote them. "empty": they become

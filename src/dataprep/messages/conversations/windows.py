@@ -1,6 +1,6 @@
 """Join messages to turns, and write windows of turns as documents.
 
-A turn is what the person to imitate, or all others together, wrote in succession; a window is one training example.
+A turn is the consecutive messages of the person to imitate, or of all others together; a window is one example.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Turn(NamedTuple):
 
     @property
     def role(self) -> str:
-        """The role as trainers name it: "assistant" for the person to imitate, "user" for all others."""
+        """The role, by the names that trainers use: "assistant" for the person to imitate, "user" for all others."""
         return "assistant" if self.answer else "user"
 
 
@@ -98,7 +98,7 @@ def lines_of(batch: Batch, starts: I64, person: str | None) -> ChatLines:
 
 
 def rows_with_text(batch: Batch) -> I64:
-    """Return the rows of the messages that somebody wrote and that have text, int64[k]."""
+    """Return the rows of the messages that have an author and a text, int64[k]."""
     author = batch.column("author").cast(pa.string())
     speaks = pc.and_(pc.fill_null(pc.not_equal(author, ""), False), pc.equal(batch.column("kind"), "text"))
     written = pc.not_equal(pc.utf8_trim_whitespace(batch.column("text")), "")
@@ -108,7 +108,7 @@ def rows_with_text(batch: Batch) -> I64:
 def turns_of(said: ChatLines, merge: str) -> list[tuple[int, list[Turn]]]:
     """Return (conversation's number, turns) for each conversation with text; questions and answers alternate.
 
-    merge: text between messages of one turn.
+    merge: the text between messages of one turn.
     """
     if not len(said.rows):
         return []

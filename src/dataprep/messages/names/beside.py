@@ -1,7 +1,7 @@
 """Find names next to letters of another script: "Ilseさん", "我和Ilse去", "Ilseга", "قالIlse", "Заринаさん".
 
 `kernel.py` finds names that are whole words, but Japanese, Chinese, Korean and Thai write no space around a name in
-Latin letters, and endings of cases may be in another script, too. Here, a change of the script and a digit end a word.
+Latin letters, and case endings may be in another script, too. Here, a change of the script and a digit end a word.
 Names of scripts without spaces are found by `unspaced.py`.
 """
 

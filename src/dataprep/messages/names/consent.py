@@ -113,8 +113,8 @@ class Consent(Estimator):
         logged.
 
         Args:
-            people: names of authors.
-            whole: whether these are all authors, not those of a sample.
+            people: the names of authors.
+            whole: whether these are all authors, and not only those of a sample.
         """
         present = sorted(set(people))
         for name in self.given if whole else ():

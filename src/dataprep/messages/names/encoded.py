@@ -2,8 +2,8 @@ r"""Find names and numbers that are written in code, letter by letter, or behind
 
     %D0%97%D0%B0   &#1047;   \u0417   ilse＠example.org   I l s e   2xIlse
 
-Such a text is decoded, and searched as other texts are; what is found in the decoded parts is replaced in the text
-itself.
+Such a text is decoded and searched like other texts; names and numbers in the decoded parts are replaced in the
+original text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Spans = Callable[[I64, U8, I64], I64]  # offsets, data, rows of these texts -> s
 
 
 class Decoded(NamedTuple):
-    """A decoded text; starts, ends: of each of its characters, the characters of the text that it stands for.
+    """A decoded text; starts, ends: for each of its characters, the characters of the original text that it represents.
 
     Attributes:
         coded: whether each character is decoded.
@@ -49,7 +49,7 @@ class Decoded(NamedTuple):
 
 
 def decoded(text: str) -> Decoded | None:
-    """Return a text with what is written in code decoded; None if nothing is."""
+    """Return a text with its encoded parts decoded; None if it has none."""
     out, at = Decoded("", [], [], []), 0
     pieces: list[str] = []
 
@@ -85,7 +85,7 @@ def may_be_coded(text: str) -> bool:
 
 
 def _read(m: re.Match[str]) -> tuple[str, list[int]]:
-    """Return the characters that a match stands for, and the number of characters of the text for each."""
+    """Return the characters that a match represents, and the number of characters of the text for each."""
     kind, raw = m.lastgroup, m[0]
     if kind == "percent":
         chars = bytes.fromhex(raw.replace("%", "")).decode("utf-8", "replace")
@@ -105,7 +105,7 @@ def _read(m: re.Match[str]) -> tuple[str, list[int]]:
 
 
 def coded_spans(batch_texts: pa.Array, offsets: I64, spans_of: Spans) -> list[tuple[int, int, int, int]]:
-    """Return the spans of what is found in decoded parts of texts: (text, first byte, end, index of the new word).
+    """Return the spans of names and numbers in decoded parts of texts: (text, first byte, end, index of the new word).
 
     Args:
         batch_texts: n texts.

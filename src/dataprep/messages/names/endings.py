@@ -21,11 +21,11 @@ class _Script(NamedTuple):
     Attributes:
         first: the code point with which the range begins.
         last: the last code point of the range.
-        least: letters of the shortest name that gets endings.
-        finals: letters at the end of a name that an ending replaces.
-        endings: what follows.
-        fronts: what precedes.
-        kept: names that end with one of `finals` also have the endings behind it.
+        least: the minimum number of letters of a name that gets endings.
+        finals: the letters at the end of a name that an ending replaces.
+        endings: the endings and particles that follow a name.
+        fronts: the particles that precede a name.
+        kept: whether names that end with one of `finals` also get the endings after this letter.
     """
 
     first: int
@@ -98,7 +98,7 @@ def with_endings(word: str) -> frozenset[str]:
 
 
 def _stems(word: str, script: _Script) -> Iterator[str]:
-    """Yield what endings are added to."""
+    """Yield the stems to which endings are added."""
     if word.endswith(_ADJECTIVES):
         yield word[:-2]
     elif word[-1] in script.finals:

@@ -1,4 +1,4 @@
-"""Find names in texts in every form: the search of `Pseudonymised`, and of the audit of what it wrote."""
+"""Find names in texts in every form: the search of `Pseudonymised`, and of the audit of its results."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class GluedNames:
     Attributes:
         terms: all terms.
         trie: of `terms`.
-        words: number of each term that is one word and sure to be a name, by its folded text.
-        full: numbers of the terms of several words.
+        words: the number of each term that is one word and sure to be a name, by its folded text.
+        full: the numbers of the terms of several words.
     """
 
     def __init__(self, terms: Sequence[str], trie: Trie, words: Mapping[str, int], full: Sequence[int] = ()) -> None:
@@ -171,7 +171,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def _kinds() -> U8:
-    """Return what each code point is: P.LETTER, P.DIGIT (any number, and EMBLEMS), P.UNSEEN, or 0 for all others."""
+    """Return the kind of each code point: P.LETTER, P.DIGIT (numbers and EMBLEMS), P.UNSEEN, or 0 for all others."""
     fold = folded()
     table = np.where((fold > K.GAP) & (fold != K.BREAK), P.LETTER, 0).astype(np.uint8)
     table[(classes() & NUMBER) != 0] = P.DIGIT
@@ -210,7 +210,7 @@ def is_no_arabizi(offsets: I64, data: U8, row: int, start: int, end: int) -> boo
 
 
 def _tokens(offsets: I64, data: U8) -> tuple[I64, I64, I64, I64]:
-    """Return of each #, @ and / (after a letter): text, byte, and first byte and end of what may have a name."""
+    """Return, for each #, @ and / (after a letter): text, byte, and first byte and end of a possible name."""
     low = int(offsets[0])
     text = data[low : offsets[-1]]
     signs = np.flatnonzero((text == SIGNS[0]) | (text == SIGNS[1]) | (text == SIGNS[2])) + low

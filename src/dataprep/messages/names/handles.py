@@ -1,4 +1,4 @@
-"""Learn the handles that exports state beside the displayed names: ids, names of accounts, contacts, forwarded people.
+"""Learn the handles in exports in addition to displayed names: ids, account names, contacts, forwarded people.
 
 A handle has the pseudonym of the person whom the export states. If a name is that of several accounts of a platform,
 the handles of these accounts have pseudonyms of their own.
@@ -31,7 +31,8 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     """Return (HANDLE or STATED, account, name) of each name that input files state; account: "" if none is.
 
     - docs: the documents; if they were saved by a run, the files that this run read are opened again.
-    - label: title of the progress bar. Logs a warning for files that are gone, since what they state cannot be known.
+    - label: the title of the progress bar. Logs a warning for files that are gone, since what they state cannot be
+      known.
     """
     places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
     there, gone = list[tuple[str, Reader]](), list[str]()

@@ -99,12 +99,12 @@ class KnownPeople:
     Attributes:
         names: spellings of names, phone numbers, e-mail addresses and handles to find.
         stay: words that are not an error if they occur by themselves.
-        own: names that are not an error, such as that of a person who trains a model on their own messages. Findings of
-            both are only counted.
-        prefixes: the letters that `Pseudonyms` took for joined to a name: what it replaces is also searched for by its
-            own search (`finder.py`). None: names in texts were not replaced, so that only whole words are searched for.
-        groups: those of `names` that are names of groups, which are not searched over line breaks, where their words
-            ("reading circle") meet by chance.
+        own: the names that are not an error, such as that of a person who trains a model on their own messages.
+            Findings of both are only counted.
+        prefixes: the letters that `Pseudonyms` treats as joined to a name; its own search (`finder.py`) is then
+            applied, too. None: names in texts were not replaced, so that only whole words are searched for.
+        groups: those of `names` that are names of groups, which are not searched over line breaks, since their words
+            ("reading circle") may be next to each other by chance.
     """
 
     names: tuple[str, ...]
@@ -189,7 +189,7 @@ class _Name:
 
 @dataclass(frozen=True)
 class _Tables:
-    """What is searched: names and addresses by their first word, names of scripts without spaces, phone numbers."""
+    """Strings to search for: names and addresses by their first word, names without spaces, and phone numbers."""
 
     words: dict[str, list[_Name]]
     unspaced: list[_Name]
@@ -258,7 +258,7 @@ def _whole(pattern: str) -> re.Pattern[str]:
 def _begins(names: Iterable[Sequence[str]]) -> str:
     """Return a pattern that matches the first letter of each place where one of the names begins; names: their words.
 
-    Names that begin alike share the pattern of their beginning, so that the time hardly grows with their number.
+    Names with the same beginning share a pattern for it, so that the time hardly grows with the number of names.
     """
     tree: dict[str, Any] = {}
     for name in names:

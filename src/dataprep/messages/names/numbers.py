@@ -34,8 +34,8 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
         data: the texts, UTF-8 bytes.
         names: int64[m, 4], rows of names, in order.
         phones: the known numbers, and the index of the replacement for each.
-        first_kind: index of the replacement for the first of KINDS, the kinds of personal data; -1: personal data is
-            not searched. Overlapping ranges are joined, and the joined range gets the replacement of the longest of
+        first_kind: the index of the replacement for the first of KINDS, the kinds of personal data; -1: personal data
+            is not searched. Overlapping ranges are joined, and the joined range gets the replacement of the longest of
             them.
     """
     known, words = phones

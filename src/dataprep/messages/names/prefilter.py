@@ -1,6 +1,6 @@
-"""Kernels that say which texts and signs need a slow search: names next to digits, names in handles, known numbers.
+"""Kernels that select the texts and signs for a slow search: names next to digits, names in handles, known numbers.
 
-What they pass over has no name and no known number; what they return may have none, too.
+Texts that are not selected have no name and no known number; selected texts may have none, too.
 
 Slow reference for the tests: tests/twins/names.py
 """

@@ -27,7 +27,7 @@ LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")  # of hex digits
 def digest(key: bytes, kind: str, name: str) -> str:
     """Return a hash of a name under the secret `key` (BLAKE2b, RFC 7693), 32 hex digits.
 
-    kind: what is named, such as "person" or "chat"; the same name has another hash for each kind.
+    kind: the kind of the name, such as "person" or "chat"; the same name has another hash for each kind.
     """
     return hashlib.blake2b(f"{kind}\0{name}".encode(), key=key, digest_size=16, person=b"dataprep.people").hexdigest()
 
@@ -51,7 +51,7 @@ class People:
     """The people and chats named in a corpus.
 
     Attributes:
-        seen: (kind, chat, name) of authors, mentioned people and chats; kind states which of these the name is of.
+        seen: (kind, chat, name) of authors, mentioned people and chats.
         more: further names, given by the user.
         known: which names are one person.
     """
@@ -68,7 +68,7 @@ class People:
         Args:
             key: the secret key.
             form: a person's pseudonym, with {} for the letters.
-            digits: the least number of letters.
+            digits: the minimum number of letters.
             weak: words that by themselves are not a name.
         """
         who = self.known.key_of
@@ -90,7 +90,7 @@ class People:
         return {row for row in self.seen if row[0] != CHAT} | self._direct()
 
     def _direct(self) -> set[tuple[str, str, str]]:
-        """Return rows for direct chats: at most two people wrote, and the chat has the name of neither.
+        """Return rows for direct chats: at most two people wrote in it, and the chat has the name of neither.
 
         If one person wrote, the chat is named after the other, who counts as mentioned.
         """

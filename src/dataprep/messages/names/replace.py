@@ -51,8 +51,8 @@ class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
     Attributes:
-        people: URL of the table of pseudonyms.
-        key: hash that identifies the table's content.
+        people: the URL of the table of pseudonyms.
+        key: the hash that identifies the table's content.
         counts_words: also count how often each word is replaced, for trials. The other fields are those of
             `Pseudonyms`.
     """
@@ -172,7 +172,7 @@ class Pseudonymised(Stage):
 
 
 def _count_words(offsets: I64, data: U8, hits: I64, terms: Sequence[str], stats: Ledger) -> None:
-    """Count how often each word is replaced, and how often as an ordinary word: what names cost, for --dry-run."""
+    """Count how often each word is replaced, and how often as an ordinary word, for --dry-run."""
     name, unclear = uses_as_name(offsets, data, hits)
     for family, which in ((WORD, hits), (ORDINARY, hits[~name & ~unclear])):
         for term, n in zip(*np.unique(which[:, 3], return_counts=True), strict=True):

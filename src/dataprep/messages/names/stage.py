@@ -213,7 +213,7 @@ class Pseudonyms(Estimator):
         )
 
     def _consent(self, url: str) -> Consent | None:
-        """Return the Consent in which a listed name stands for all names of its account, too."""
+        """Return the Consent in which a listed name also represents all names of its account."""
         if self.consent is None:
             return None
         persons: dict[str, dict[str, str]] = defaultdict(dict)
@@ -287,7 +287,7 @@ def known_people(
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
     - names: more people to search for, as in `Pseudonyms`.
-    - own: names that are not an error, such as the user's own.
+    - own: the names that are not an error, such as the user's own.
     - stay: words that are not an error.
     """
     seen = set().union(*runner.map(_names_in, docs.tasks, "names"), stated_in(docs, runner, "accounts"))

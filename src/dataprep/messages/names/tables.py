@@ -120,7 +120,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
 
 
 def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dict[str, Any]]:
-    """Return the rows of chats whose names are searched for in texts: those that nobody and no other chat has."""
+    """Return the rows of chats whose names are searched for in texts: names that no person and no other chat has."""
     found = []
     for row in rows:
         if row["kind"] == T.CHAT and is_group_name(row["name"]) and words(row["name"]) not in taken:

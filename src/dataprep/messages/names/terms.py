@@ -62,7 +62,7 @@ def terms_of(
 def terms_in(kind: str, name: str, min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
     """Yield (term, whether it counts only after an @) for the words of a name, in all its spellings.
 
-    - kind: what is named, such as AUTHOR.
+    - kind: the kind of the name, such as AUTHOR.
     - min_chars, weak: as in `terms_of`.
     """
     for spelled in spellings(name):

@@ -57,7 +57,7 @@ def is_hangul(name: str) -> bool:
 
 @functools.cache
 def _korean() -> tuple[str, str]:
-    """Return two patterns: what must be before a Korean name, and what must follow it."""
+    """Return two patterns: the text that must precede a Korean name, and the text that must follow it."""
     endings = {form for one in _ENDINGS.split() for form in (one, normalized("NFD", one))}
     longest = "|".join(sorted(endings, key=len, reverse=True))
     return f"(?<![{_HANGUL}])", f"(?=(?:{longest})?(?![{_HANGUL}]))"

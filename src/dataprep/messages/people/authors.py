@@ -20,8 +20,8 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
         given: the names that the user gave.
         known: who has which names.
 
-    Raises PlanError, listing the authors, if there is no name, or if nobody wrote under one of these, or under another
-    name of its person.
+    Raises PlanError, which lists the authors, if there is no name, or if no author has one of these names or another
+    name of the same person.
     """
     if "author" not in docs.columns:
         msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."

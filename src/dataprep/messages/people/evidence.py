@@ -73,7 +73,7 @@ class EqualMessages(NamedTuple):
     """Two authors who have equal messages in two exports of one chat.
 
     Attributes:
-        common: number of sampled messages that are of `one` in one export and of `other` in the other.
+        common: the number of sampled messages that are of `one` in one export and of `other` in the other.
         of_one: the number of sampled messages of the first author that are in both exports.
         of_other: the number of sampled messages of the second author that are in both exports.
         chats: the names of the chat.
@@ -92,8 +92,8 @@ class Evidence:
     """The evidence in exports about which names are one person.
 
     Attributes:
-        wrote: number of messages by author.
-        named: names that occur only in texts or as names of chats.
+        wrote: the number of messages by author.
+        named: the names that occur only in texts or as names of chats.
         exports: the authors of each export, a pair (chat, number of the file).
         accounts: {(platform, account): {name: numbers of the files that state it}}.
         cards: (name, digits of a phone number) of contacts.
@@ -125,7 +125,7 @@ class _Seen(NamedTuple):
 def evidence_of(docs: Dataset, runner: Runner, cards: Sequence[str] = ()) -> Evidence:
     """Return the evidence in the exports `docs` about which names are one person.
 
-    cards: URLs of further files with contacts (vCards).
+    cards: the URLs of further files with contacts (vCards).
     """
     found, names = Evidence(), set()
     samples: dict[Export, MessageSample] = {}

@@ -114,7 +114,7 @@ def people_of(given: Any, parameter: str = "people") -> Identities:
 
 
 def read_people_file(url: str) -> PeopleFile:
-    """Return the content of a people file. Raises PlanError as `people_of` does, but allows that nobody is in it."""
+    """Return the content of a people file. Raises PlanError as `people_of` does, but accepts a file without people."""
     try:
         with files.open_read(url) as f:
             text = f.read().decode("utf-8-sig")
@@ -181,7 +181,7 @@ def _refuse(url: str, line: int, what: str) -> NoReturn:
 
 
 def quoted(text: str) -> str:
-    """Return a TOML string; signs that cannot be seen are written as escapes."""
+    """Return a TOML string; invisible characters are written as escapes."""
 
     def sign(c: str) -> str:
         unseen = c not in " \u200d" and unicodedata.category(c) in ("Cf", "Zs", "Cc", "Co", "Cn")

@@ -100,7 +100,7 @@ def propose_people(
 
 
 def proposed(evidence: Evidence, old: PeopleFile) -> Proposal:
-    """Return the new people file: the entries of `old`, and what the evidence adds."""
+    """Return the new people file: the entries of `old`, and those that the evidence adds."""
     groups = _NameGroups(evidence, old)
     weak = [link for link in links_of(evidence) if not groups.join(link)]
     persons = groups.persons()

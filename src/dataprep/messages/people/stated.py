@@ -46,7 +46,7 @@ class Stated:
         accounts: pairs (account, name); an account may have several names.
         handles: those of these names that are ids or names of accounts, not of people.
         cards: contacts, (name, digits of a phone number).
-        others: names of people whose account is not stated, such as those of forwarded messages.
+        others: the names of people whose account is not stated, such as those of forwarded messages.
     """
 
     accounts: set[tuple[Account, str]] = field(default_factory=set)
@@ -218,7 +218,7 @@ def cards_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _zipped(url: str, reader: Any) -> Stated:
-    """Return what the vCards, Slack's lists of users and the accounts of a data package of Discord in a zip state."""
+    """Return the people in a zip's vCards, Slack lists of users and accounts of a Discord data package."""
     found = Stated()
     if isinstance(reader, Discord):
         with contextlib.suppress(ReadError, *DAMAGED_ZIP):
@@ -235,7 +235,7 @@ def _zipped(url: str, reader: Any) -> Stated:
 
 @functools.lru_cache(maxsize=64)
 def _slack_folder(root: str, _: tuple[tuple[str, str], ...]) -> Stated:
-    """Return what the lists of users in the folder of a Slack export state; the second value changes with the files."""
+    """Return the people in the lists of users of a Slack export's folder; the second value changes with the files."""
     found = Stated()
     for name in USERS:
         if files.exists(url := f"{root}{name}"):

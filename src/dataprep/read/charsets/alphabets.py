@@ -1,7 +1,8 @@
 """Choose among charsets of Latin script by the letters that a page would have in each: those of one language.
 
-A page read rightly has, beyond ASCII, the letters of one language. The same bytes in a wrong charset are letters of
-several, signs, or capitals inside words: Czech in ISO-8859-1 has `ì`, `ø` and `ý`, which no language has together.
+A page that is decoded correctly has, beyond ASCII, the letters of one language. The same bytes in a wrong charset are
+letters of several, signs, or capitals inside words: Czech in ISO-8859-1 has `ì`, `ø` and `ý`, which no language has
+together.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def confirmed(high: bytes, detected: str, likely: str) -> bool:
 
 
 def share(counts: Counter[int], charset: str) -> float:
-    """Return the share of the bytes over 127 that are letters of one language, of the one that has most of them."""
+    """Return the share of the bytes over 127 that are letters of one language: the language with the largest share."""
     total = sum(counts.values())
     most = 0.0
     for kinds in _kinds(charset):

@@ -29,7 +29,7 @@ def shortened(data: bytes) -> bytes:
 
 
 def high_bytes(data: bytes) -> tuple[int, int]:
-    """Return how many bytes are over 127, and how many of these are in runs of at least three.
+    """Return the number of bytes over 127, and the number of these that are in runs of at least three.
 
     The no-break space, which occurs next to all letters, is not counted.
     """
@@ -106,7 +106,7 @@ def _shortened(data: U8, out: U8) -> Int:
 
 @kernel(_nrt=False)
 def _high_bytes(data: U8) -> tuple[Int, Int]:
-    """Return what `high_bytes` returns."""
+    """Compute the result of `high_bytes`."""
     high, in_runs, run = np.int64(0), np.int64(0), np.int64(0)
     for c in data:
         if c < 128 or c == 0xA0:

@@ -1,7 +1,7 @@
 """Decide the charset of a document from all that is known about it, and decode the document.
 
 The order is that of the standards: a byte order mark, the HTTP header, an XML declaration, the tag `meta`, and last the
-detector. What is stated counts as long as the bytes agree: a charset that decodes every byte comes before any that
+detector. A stated charset is used if the bytes agree with it: a charset that decodes every byte comes before any that
 does not.
 """
 
@@ -37,9 +37,9 @@ class DecodedText(NamedTuple):
 
     Attributes:
         charset: the codec that decoded it.
-        agreed: share of the sources (header, document, detector) that name this charset among those that name one, 0 to
-            1.
-        n_lost: number of characters that are U+FFFD because their bytes are no text.
+        agreed: the share of the sources (header, document, detector) that name this charset among those that name one,
+            0 to 1.
+        n_lost: the number of characters that are U+FFFD because their bytes are no text.
     """
 
     text: str
@@ -80,7 +80,7 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
 
 
 def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | None:
-    """Decode a document that is not UTF-8 in the most plausible charset that can be its own; None if none can.
+    """Decode a document that is not UTF-8 in the most plausible charset that fits it; None if none fits.
 
     named: the charset in the HTTP header, and those that the document states, each "" if there is none.
     """
@@ -104,7 +104,7 @@ def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | N
 
 
 def _decoded(data: bytes, name: str, agreed: float) -> DecodedText:
-    """Return a document decoded by a codec, with U+FFFD for what is no text in it."""
+    """Return a document decoded by a codec, with U+FFFD in place of bytes that are not text."""
     text = data.decode(name, "replace")
     n_lost = text.count("\ufffd")
     if n_lost and name.startswith(("utf-8", "gb18030", *CODE_UNITS)):  # these can write U+FFFD itself

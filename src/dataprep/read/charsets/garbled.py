@@ -1,7 +1,8 @@
-"""Tell by its characters whether a text was decoded with a wrong charset; no dictionary is needed.
+"""Decide by its characters whether a text was decoded with a wrong charset; no dictionary is needed.
 
-A text that is decoded rightly has almost no small letter before a capital beyond ASCII, no letters of Latin and Arabic
-next to each other, and no sign such as `¶` or a line of a table in a word. Read in a wrong charset, most texts do.
+A text that is decoded correctly has almost no small letter before a capital beyond ASCII, no letters of Latin and
+Arabic next to each other, and no sign such as ` ` or a line of a table in a word. Most texts that are decoded with a
+wrong charset have some of these.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ASCII = re.compile(r"(?<=[\x00-\x7f])[\x00-\x7f]{2,}(?=[\x00-\x7f])")  # betwee
 
 
 def garbled(data: bytes, charsets: Iterable[str]) -> set[str]:
-    """Return those of some charsets, codecs of Python, in which the text of a page looks wrong.
+    """Return those of the given charsets (Python codecs) in which the text of a page looks garbled.
 
     16 kB of the first 64 kB of the page are judged, without tags.
     """
@@ -56,5 +57,5 @@ def _is_garbled(sample: bytes, charset: str) -> bool:
 
 
 def places_of(text: str) -> int:
-    """Return how many places of a text look wrong: characters beyond ASCII next to others, so most ASCII is skipped."""
+    """Return the number of garbled places: only characters beyond ASCII and their neighbours are examined."""
     return len(_GARBLED.findall(_ASCII.sub(" ", text)))

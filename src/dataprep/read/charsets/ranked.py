@@ -41,9 +41,10 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
 
     `ISO-8859-1` is the default of servers, so it counts less than any other name, and the detector is not trusted with
     few bytes of Latin script, for which Windows-1252 is the likely one. First are charsets that suit the bytes: in
-    Latin script few bytes over 127 stand next to others, in other scripts most do. Then those in which the text is not
-    garbled, then those that two sources name. Before all stands a charset of Latin script in which the page has the
-    letters of one language, if it has not in the first one, and no two sources name that one.
+    Latin script few bytes over 127 are next to each other, in other scripts most are. Then those in which the text is
+    not garbled, then those that two sources name. A charset of Latin script in which the page has the letters of one
+    language comes before all others, unless the page has these letters in the first charset, too, or two sources name
+    the first charset.
     """
     high, in_runs = high_bytes(data)
     is_latin = in_runs < high / 2

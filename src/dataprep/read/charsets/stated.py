@@ -1,4 +1,4 @@
-"""Read what a document says about its own charset: byte order marks, XML declarations and the tag `meta`."""
+"""Read the charset that a document itself states: byte order marks, XML declarations and the tag `meta`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def in_xml(data: bytes) -> str:
 def in_meta(data: bytes) -> str:
     """Return the charset that a tag `meta` in the first 64 kB of a page states, or "".
 
-    As the HTML Standard has it, comments do not count, and `content` counts only beside `http-equiv="content-type"`.
+    As the HTML Standard has it, comments do not count, and `content` counts only in a tag with
+    `http-equiv="content-type"`.
     """
     head = data[:IN]
     if b"charset" not in head.lower():

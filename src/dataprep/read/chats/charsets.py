@@ -3,7 +3,7 @@
 Apps export UTF-8, but editors and old programs save files in UTF-16, UTF-32 or the code page of their language, and
 some databases write CESU-8: UTF-8 in which emoji are two surrogates of three bytes. The detector for crawled pages
 names the code page from the lines that are not UTF-8. If nearly all lines beyond ASCII are such lines, the whole file
-is converted; else only these lines, and a line of damaged UTF-8 remains as it is. Positions are byte offsets in the
+is converted; else only these lines, and a line of damaged UTF-8 is not changed. Positions are byte offsets in the
 converted text.
 """
 

@@ -4,8 +4,8 @@ The author is the nickname, which differs from server to server; `author="name"`
 number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
 is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
 attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is what was
-forwarded. Time is the clock as written, without its zone.
+with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is the forwarded
+text. Times are those of the file, without their zones.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Discord(JsonExport):
 
     Attributes:
         author: the field that becomes the author: "nickname", the account's "name", or "id".
-        date_order: order of day, month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601; None:
-            inferred from the dates.
+        date_order: the order of day, month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601;
+            None: inferred from the dates.
         me: the name of a data package's owner; None means the name of the account.
     """
 

@@ -1,7 +1,7 @@
 """Base of readers of chats in which a line with time and author begins a message, and further lines continue it.
 
-A line that begins no message continues the one before. A line inside a message that looks like a beginning cannot be
-distinguished from one, and begins a message. The position is the byte offset of a message's first line.
+A line that does not begin a message continues the message before it. A line inside a message that looks like a header
+cannot be distinguished from one, and begins a message. The position is the byte offset of a message's first line.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Held(NamedTuple):
         position: byte offset of its first line.
         head: the parsed first line.
         rest: the further lines; None if the message is too long to keep.
-        n_bytes: size of the message.
+        n_bytes: the size of the message.
         last: whether it is the last message of the file.
     """
 

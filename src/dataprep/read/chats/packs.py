@@ -102,14 +102,14 @@ def names_in(url: str, head: bytes) -> list[str]:
 
 
 def members(archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of the files in a zip, without folders and what macOS adds."""
+    """Return the names of the files in a zip, without folders and the files that macOS adds."""
     return [name for name in archive.namelist() if not name.startswith(MAC) and not name.endswith("/")]
 
 
 def list_unread(url: str, archive: zipfile.ZipFile, read: Collection[str], stats: Ledger) -> None:
     """Add a row to `stats.unread` for each file in a zip that is not in `read`; log how many there are, by suffix.
 
-    url: the zip. The reasons are those of files in a folder; what macOS adds is one row, `hidden`.
+    url: the zip. The reasons are those of files in a folder; all files that macOS adds are one row, `hidden`.
     """
     left = [name for name in members(archive) if name not in read]
     reasons = ("not_a_chat" if files.suffix(name) in SUFFIXES else "unknown_type" for name in left)

@@ -14,8 +14,8 @@
 
     yes, at five
 
-A message begins behind an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. Of an edited message, whose
-versions are behind `|`, the newest is read. The detail behind a name (a number, an account, an id) is removed.
+A message begins after an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. Of an edited message, whose
+versions follow `|`, the newest is read. The detail after a name (a number, an account, an id) is removed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def messages(lines: Iterable[Record], max_bytes: int) -> Iterator[Held | Record]
 
     Args:
         lines: those of the file.
-        max_bytes: size of the longest message; a longer one has None in place of its further lines.
+        max_bytes: the size of the longest message; a longer one has None in place of its further lines.
     """
     held: list[bytes] | None = None  # lines of a message; None before the first
     position = n_bytes = 0

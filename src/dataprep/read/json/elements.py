@@ -44,7 +44,7 @@ class Json(JsonRecords):
         require(type(self.records_in) is str, f"records_in={self.records_in!r} must be the name of a field, as a str")
 
     def remedy(self) -> str:
-        """Return what to do about a file of which too many records are bad."""
+        """Return the advice for a file in which too many records are bad."""
         return f'name the text field with text= (now {self.text!r}), or records_in="data" for a list inside an object'
 
     def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:  # noqa: ARG002

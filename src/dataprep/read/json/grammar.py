@@ -106,7 +106,7 @@ def hex4(data: U8, i: int) -> int:
 def string_end(data: U8, i: int) -> int:
     """Return the index after the closing quote of a JSON string; -1 if the string is not valid.
 
-    i: index of the first byte after its opening quote.
+    i: the index of the first byte after its opening quote.
     """
     while True:
         i = next_special(data, i)

@@ -252,7 +252,7 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
 
 
 def _remedy(head: bytes, text: str) -> str:
-    """Return what to do about a file of bad lines that begins with `head`; text: the field of the text."""
+    """Return the advice for a file of bad lines that begins with `head`; text: the field of the text."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
     if head.lstrip()[:1] == b"[":

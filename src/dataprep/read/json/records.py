@@ -58,7 +58,7 @@ class JsonRecords(Jsonl):
         raise NotImplementedError
 
     def remedy(self) -> str:
-        """Return what to do about a file of which too many records are bad."""
+        """Return the advice for a file in which too many records are bad."""
         return f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
 
     @classmethod

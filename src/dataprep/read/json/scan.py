@@ -30,7 +30,7 @@ class Fields(NamedTuple):
     Attributes:
         names: all names, UTF-8, joined.
         ends: int64[1 + columns], the end of each.
-        max_line: bytes of the longest line to keep.
+        max_line: the bytes of the longest line to keep.
         keep_meta: whether to keep other fields.
         taken: the number of names whose fields are not kept; the rest are found and kept.
         outer: the number of the field that has the text inside, or -2.

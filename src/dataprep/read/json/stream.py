@@ -37,7 +37,7 @@ class Group:
 
     Attributes:
         array: the array's number in the document.
-        base: offset of data[0] in the decompressed file. data is overwritten by the next group.
+        base: the offset of data[0] in the decompressed file. data is overwritten by the next group.
         too_long: (offset in the file, size in bytes) of one message that was skipped, or None.
     """
 
@@ -222,7 +222,7 @@ def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int
     """Find the first array that is the value of the field `name` in the JSON data[i:n].
 
     Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array in which
-    the function keeps what the next call, with more bytes, needs.
+    the function keeps its state for the next call, with more bytes.
     """
     while i < n:
         if state[IN_STRING]:

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
     Attributes:
         position: its offset in the file as stored.
-        n_bytes: size of its content.
+        n_bytes: the size of its content.
         body: the content; None if its type was not wanted, or if it is too long.
         lost: the reason why the record could not be read, "" if it was read.
         message: describes it.
@@ -99,7 +99,7 @@ class Archive:
         return self.apart is True if self.magic else not self.url.lower().endswith(".xz")
 
     def take(self) -> tuple[bytes, ReadError | None]:
-        """Return what was read ahead of the current record on, and the error that was raised after it, if any."""
+        """Return the bytes read ahead from the current record on, and the error that was raised after them, if any."""
         data, self.line, again = self.line, b"", getattr(self.stream, "raw", None)
         begun = len(data)
         if not isinstance(again, Again):
@@ -142,7 +142,7 @@ class Archive:
         return False
 
     def record(self) -> Entry:
-        """Read the record whose first line is read ahead, and what ends it. Raises ReadError if it is broken."""
+        """Read the record whose first line is read ahead, and its end. Raises ReadError if the record is broken."""
         line, self.line, self.inside = self.line, b"", True
         self.is_arc = self.is_arc or line.startswith(b"filedesc:")
         headers = self._arc_headers(line) if self.is_arc else self._headers()

@@ -60,8 +60,8 @@ class Crawl(LimitedReader):
 
     Attributes:
         columns: pairs (name, type); these entries of FIELDS become columns of their own, the others are stored in
-            `meta`. max_doc_bytes: largest payload of a record in bytes, decompressed. max_bad: the largest share of
-            broken records; above it the file is rejected.
+            `meta`. max_doc_bytes: the maximum size of a record's payload in bytes, decompressed. max_bad: the largest
+            share of broken records; above it the file is rejected.
         strict: raise ReadError at the first broken record; otherwise broken records are dropped with reason and
             position.
         digests: whether records are compared with their WARC digests; None: only in archives whose compression has no

@@ -1,7 +1,7 @@
 """Digests of WARC records: hashes of a record's block, or of its payload, that show whether a byte was changed.
 
-ISO 28500 does not fix what the payload of an HTTP response is. Writers hash the body as it was sent, without chunks
-(Common Crawl), or without content encoding; a payload that has its digest in any of these forms is intact.
+ISO 28500 does not define the payload of an HTTP response precisely. Writers hash the body as it was sent, without
+chunks (Common Crawl), or without content encoding; a payload that has its digest in any of these forms is intact.
 """
 
 from __future__ import annotations

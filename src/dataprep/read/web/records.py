@@ -43,7 +43,7 @@ def read_records(url: str, wanted: frozenset[str], max_bytes: int, *, strict: bo
 def _careful(archive: Archive, *, fast: bool) -> Iterator[Entry]:
     """Yield records until the end, or until two good ones show that plain ones may follow.
 
-    A record is yielded after what follows it was checked: a checksum comes after the data.
+    A record is yielded after the data that follows it was checked, since a checksum comes after the record.
     """
     good, held = 0, None
     while True:

@@ -1,8 +1,8 @@
 """Find the records in a buffer of WARC bytes, many at once: where each begins, its headers that matter, and its block.
 
 Only records of the plain form are found: header lines `Name: value` with the name of one word, a Content-Length, at
-most two line ends after the block, and then the next record or the end of the compressed member. Whatever else WARC
-writers produce is read by `archive.py`, one record at a time.
+most two line ends after the block, and then the next record or the end of the compressed member. Records of other forms
+are read by `archive.py`, one at a time.
 
 Slow reference for the tests: tests/twins/warc.py
 """

@@ -1,4 +1,4 @@
-"""Estimate what the tags of a web page cost a parser.
+"""Estimate the cost of parsing the tags of a web page.
 
 A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
 opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
@@ -30,7 +30,7 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 
 
 def work(html: bytes) -> int:
-    """Return an estimate of what it costs to parse a page, up to MAX_WORK.
+    """Return an estimate of the cost of parsing a page, up to MAX_WORK.
 
     For each tag, the elements that are open beyond 256 and the attributes of the tag
     beyond 256 are counted; the estimate is the sum over all tags.

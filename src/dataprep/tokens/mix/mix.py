@@ -2,8 +2,9 @@
 
 Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to 4
 epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
-language models"; T5's experiments with repeats, Raffel et al. 2020, agree). Tokens that a source lacks come from the
-others in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the mixture.
+language models"; T5's experiments with repeats, Raffel et al. 2020, agree). Tokens that a source lacks are taken from
+the other sources in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the
+mixture.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Mix:
             validation and test splits.
         temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions
             of the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
-        max_epochs: maximum number of epochs of a source.
+        max_epochs: the maximum number of epochs of a source.
         seed: selects the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
@@ -210,7 +211,7 @@ class Mix:
         return shards
 
     def _chosen(self, sources: Sources | Shards | str | os.PathLike[str]) -> list[MixSource]:
-        """Return the sources but those of weight 0; raise PlanError if the weights name others than there are."""
+        """Return the sources except those of weight 0; raise PlanError if the weights name unknown sources."""
         streams = sources_of(sources)
         if self.weights is None:
             return streams
@@ -246,7 +247,7 @@ def _check_names(available: Collection[str], weights: Mapping[str, float]) -> No
 
 
 def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, max_epochs: float) -> dict[str, int]:
-    """Return the tokens of each source: its share, at most `max_epochs` of it; others make up for the rest."""
+    """Return the tokens of each source: its share, up to `max_epochs` epochs; other sources provide the rest."""
     most = {name: int(n * max_epochs) for name, n in available.items()}
     if total < 1 or total > sum(most.values()):
         msg = (

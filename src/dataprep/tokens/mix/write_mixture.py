@@ -105,7 +105,7 @@ def write_mixture(
 
 
 def _content(entry: TokenShard) -> list[Any]:
-    """Return what decides the documents of a shard, whatever its generation."""
+    """Return the values that determine the documents of a shard, whatever its generation."""
     totals = [entry.tokens, entry.documents, entry.bytes]
     return [entry.first_name, entry.split, *totals, entry.hash, entry.ends_hash, entry.docs_hash, entry.mask_hash]
 
@@ -175,8 +175,8 @@ class WriteMixedShard:
         places: where the shards are written.
         pieces: the folder of the receipts.
         streams: the sources.
-        dtype: type of the ids.
-        key: hash of all that decides the mixture.
+        dtype: the type of the ids.
+        key: a hash of everything that determines the mixture.
     """
 
     places: Staging

@@ -41,7 +41,7 @@ def numbers(url: str) -> Iterator[Strings]:
 
 
 def _is_numbers(kind: str, data: bytes) -> bool:
-    """Return whether `data` is what shards have in files of the kind "idx", "msk" or "npy"."""
+    """Return whether `data` has the form of a shard's file of the kind "idx", "msk" or "npy"."""
     if kind == "msk":
         return not data or max(data) <= 1
     if kind == "idx":

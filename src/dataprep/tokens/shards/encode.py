@@ -82,14 +82,15 @@ def encode(
             `tiktoken`, `sentencepiece` or `transformers`.
         out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
             space of the shards while it runs, in addition to the shards that it replaces.
-        val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
+        val: the share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to
+            `train_bpe`.
         split_seed: as in `train_bpe`.
         runner: a Runner; the default is `dp.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
         template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
             text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
-        shard_tokens: maximum number of tokens per shard; a longer document gets a shard of its own.
+        shard_tokens: the maximum number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other documents or with other settings; they stay
             complete until the new ones are. This is not needed if only the content of
             the same input files, or of the same Dataset, has changed.
@@ -158,8 +159,8 @@ class ShardLayout:
     Attributes:
         split: assigns documents to train, validation and test.
         template: the format of dialogues; None: texts are encoded.
-        dtype: type of the ids.
-        shard_tokens: most tokens per shard.
+        dtype: the type of the ids.
+        shard_tokens: the maximum number of tokens per shard.
     """
 
     split: Split
@@ -186,7 +187,7 @@ class EncodePart(Pass["Part"]):
     A piece has about `layout.shard_tokens` tokens at most.
 
     Attributes:
-        tokenizer: URL of `tokenizer.json`.
+        tokenizer: the URL of `tokenizer.json`.
         hash: its hash.
         layout: the settings of the shards.
     """

@@ -66,7 +66,7 @@ def export(
 
     Raises:
         PlanError: the format is unknown, or cannot hold these tokens.
-        StaleOutput: `out` holds a result that is no export, or files of others that have the names of the new ones.
+        StaleOutput: `out` holds a result that is not an export, or foreign files with the names of the new ones.
     """
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
     folder = place_of(local_folder(out), runner)
@@ -96,7 +96,7 @@ def export(
 
 
 def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> None:
-    """Raise StaleOutput if files that an export writes are in `folder` and are somebody else's."""
+    """Raise StaleOutput if `folder` has foreign files with the names of files that an export writes."""
     heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
     owned.refuse(folder, owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]))
     tokenizer = shards.tokenizer_file
@@ -119,7 +119,7 @@ def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
 
 
 class Made(NamedTuple):
-    """The files of an `ExportFile` by their names in the folder; is_new: whether they stand beside those before."""
+    """The files of an `ExportFile` by their names in the folder; is_new: whether they are not yet in place."""
 
     is_new: bool
     receipt: str
@@ -132,8 +132,8 @@ class ExportFile:
 
     Attributes:
         write: function that writes the files and returns their paths.
-        names: names of the shards to write.
-        path: path of the files, without suffix.
+        names: the names of the shards to write.
+        path: the path of the files, without suffix.
     """
 
     write: Callable[[ExportFile], list[str]]

@@ -1,4 +1,4 @@
-"""The folder of token shards as an output: what is wanted in it, its tokenizer, and the manifest that completes it.
+"""The folder of token shards as an output: its wanted content, its tokenizer, and the manifest that completes it.
 
 `begin` opens finished shards, or prepares new ones in OUT/_unfinished (`core/output/commit.py`); `commit` puts them in
 the place of those before, which stay complete until then.
@@ -47,7 +47,7 @@ def local_folder(out: str | os.PathLike[str]) -> str:
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
-    """Raise PlanError if `shard_tokens`, the most tokens per shard, is less than 1."""
+    """Raise PlanError if `shard_tokens`, the maximum number of tokens per shard, is less than 1."""
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} must be 1 or more; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
@@ -60,12 +60,12 @@ def begin(
 ) -> AbstractContextManager[Work[Shards]]:  # fmt: skip
     """Return the work on the token shards of a recipe in the folder `out`; see `Output.begin`, which raises its errors.
 
-    - recipe: hash of all that decides the wanted shards.
+    - recipe: a hash of everything that determines the wanted shards.
     - settings: values that decide it, for a message that names what changed.
     - made_by: the name of the function.
     - tokenizer: the content of their tokenizer.json, None if they have none; StaleOutput is raised if another one was
       saved in the folder.
-    - dropped: ids of documents that must not be in them; None: those on the folder's own forget list.
+    - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
     - of_sources: what the sources of a mixture state as `forgotten`.
     - origin, private, again: see `Wanted`.
     """
@@ -173,7 +173,7 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
     """Write a token shard by `fill(writer)`, unless a receipt shows that it exists; return its entry for the manifest.
 
     - pieces: the folder of receipts (records of finished work).
-    - recipe: hash of all that decides the shard's content.
+    - recipe: a hash of everything that determines the shard's content.
     """
 
     def make() -> dict[str, Any]:

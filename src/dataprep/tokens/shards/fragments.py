@@ -93,9 +93,9 @@ def read_rows(url: str) -> pa.RecordBatch:
     """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
 
     Args:
-        url: URL of the piece, without suffix.
+        url: the URL of the piece, without suffix.
 
-    Raises CorruptShard if the file is not what was written.
+    Raises CorruptShard if the file has changed since it was written.
     """
     try:
         with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:
@@ -129,8 +129,8 @@ def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: i
 
     Args:
         pieces: the folder of the pieces.
-        receipts: what each EncodePart task returned, in order.
-        shard_tokens: most tokens per shard.
+        receipts: the result of each EncodePart task, in order.
+        shard_tokens: the maximum number of tokens per shard.
     """
     made: list[ShardPlan] = []
     for side in SIDES:
@@ -148,7 +148,7 @@ class Assemble:
     Attributes:
         out: the folder for the shards.
         pieces: the folder of the pieces.
-        dtype: type of the token ids.
+        dtype: the type of the token ids.
         generation: of the shards, see `Recipe`.
     """
 

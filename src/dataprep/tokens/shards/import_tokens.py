@@ -53,7 +53,7 @@ def import_tokens(
         eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
             replaced by `<|endoftext|>`.
         dtype: "uint32" if nanoGPT files have four bytes per token; for llm.c, the header states it.
-        shard_tokens: maximum number of tokens per shard; a longer document gets a shard of its own.
+        shard_tokens: the maximum number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other files or with other settings.
 
     Documents on the forget list of `out` are left out.

@@ -324,7 +324,7 @@ def sizes_of(entry: TokenShard, dtype: np.dtype[Any]) -> dict[str, int]:
 
     Args:
         entry: the shard's entry in the manifest.
-        dtype: type of the token ids.
+        dtype: the type of the token ids.
     """
     sizes = {"bin": entry.tokens * dtype.itemsize, "idx": entry.documents * ENDS.itemsize}
     return sizes | ({"msk": entry.tokens} if entry.has_mask else {})

@@ -32,7 +32,7 @@ def count_special(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str
 
 
 def places_of(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:
-    """Return the offsets of the first two bytes of special tokens (most begin alike)."""
+    """Return the offsets of the first two bytes of special tokens (most have the same beginning)."""
     if len(start) == 1:
         return np.flatnonzero(text == start[0])
     n = count_byte_pairs(text, start[0], start[1])  # vectorised, and mostly 0

@@ -1,4 +1,4 @@
-"""`verify_shards`: read every file of a folder of token shards, and list what differs from what was written."""
+"""`verify_shards`: read every file of a folder of token shards, and list the files that have changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCK_BYTES = 8 << 20  # read at a time
 
 
 class Problem(NamedTuple):
-    """One problem that `verify_shards` found: the file, what is wrong with it (`found`), and what to `do`."""
+    """One problem that `verify_shards` found: the file, the problem (`found`), and the advice (`do`)."""
 
     file: str
     found: str
@@ -65,7 +65,7 @@ class CheckShard:
     """The check of one token shard, number `number` of `shards`, which is read block by block.
 
     Attributes:
-        sizes: bytes of text per token id, int32; None if the file with them is damaged.
+        sizes: the bytes of text per token id, int32; None if the file with them is damaged.
     """
 
     shards: Shards
@@ -111,7 +111,7 @@ class CheckShard:
         return [*found, *self._docs(s, ends)]
 
     def _ends(self, s: TokenShard, found: list[Problem]) -> npt.NDArray[np.uint64] | None:
-        """Return the document ends, or None if they are wrong."""
+        """Return the document ends, or None if they are invalid."""
         name = f"{self.name}.idx"
         with files.open_raw(self._url("idx")) as f:
             ends = np.frombuffer(f.read(), ENDS)
@@ -182,7 +182,7 @@ class CheckShard:
 
 
 def _rows(table: pa.Table, s: TokenShard, ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
-    """Yield what is wrong with the rows of a document table."""
+    """Yield the problems of the rows of a document table."""
     if len(table) != s.documents:
         yield f"it has {len(table):,} documents, the manifest states {s.documents:,}"
         return

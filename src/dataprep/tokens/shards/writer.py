@@ -148,7 +148,7 @@ def write_manifest(
     """Write `token_bytes.npy` and manifest.json of a folder of token shards; the manifest completes the folder.
 
     - shards: the entries of the shards, from `Writer.entry`.
-    - token_bytes: bytes of text per id.
+    - token_bytes: the bytes of text per id.
     - facts: the arguments of `manifest_of`.
     """
     manifest = manifest_of(shards, **facts)

@@ -2,7 +2,7 @@
 
 The classes of characters (letter, mark, number, space) are those of `tiktoken`'s own regex engine, so that both use the
 same version of Unicode. For the versions of `tiktoken` that `engine.txt` names, they are read from this file, which
-scripts/make_engine.py writes; any other is asked about every character, which takes some tenths of a second.
+scripts/make_engine.py writes; any other version is queried for every character, which takes a few tenths of a second.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -78,7 +78,7 @@ def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
 
 
 def stored_classes() -> tuple[list[str], dict[str, npt.NDArray[np.int64]]]:
-    """Return what `engine.txt` has: versions of `tiktoken`, and what `asked_classes` returns with each of them."""
+    """Return the content of `engine.txt`: versions of `tiktoken`, and the result of `asked_classes` for each."""
     head, *sections = resources.files(__package__).joinpath("engine.txt").read_text(encoding="utf-8").split("\n[")
     found = {}
     for section in sections:
@@ -88,7 +88,7 @@ def stored_classes() -> tuple[list[str], dict[str, npt.NDArray[np.int64]]]:
 
 
 def asked_classes() -> dict[str, npt.NDArray[np.int64]]:
-    """Return the classes as the installed `tiktoken` says when it is asked."""
+    """Return the classes of the installed `tiktoken`, by matching every character."""
     planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
     text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
     kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}

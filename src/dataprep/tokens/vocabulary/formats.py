@@ -209,7 +209,7 @@ def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[P
         ranks: {bytes of a token: rank}.
         url: the file's URL, for messages.
 
-    Raises PlanError if a token is not made of two others.
+    Raises PlanError if a token does not consist of two other tokens.
     """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):

@@ -193,7 +193,7 @@ class LibraryTokenizer(Tokenizer):
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
         """Return (ids of all texts, each followed by the separator; index after each text's last id, uint64[n]).
 
-        - dtype: type of the ids.
+        - dtype: the type of the ids.
         - rows: bool[len(texts)], selects the texts to encode; None: all.
         """
         chosen = texts if rows is None else texts.filter(pa.array(rows))

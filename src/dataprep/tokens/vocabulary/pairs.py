@@ -154,7 +154,7 @@ def push(pairs: Pairs, state: I64, p: Int) -> None:
 
 @kernel
 def pop(pairs: Pairs, state: I64) -> Int:
-    """Remove the most frequent pair from the heap; return its number. Of equal ones, take that of the oldest tokens."""
+    """Remove the most frequent pair from the heap; return its number. Of equally frequent pairs, take the oldest."""
     heap = pairs.heap
     top = np.int64(heap[0])
     state[HEAP_SIZE] -= 1

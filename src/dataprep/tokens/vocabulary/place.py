@@ -1,4 +1,4 @@
-"""Folders of tokenizers: the files of other programs are not replaced, and a receipt states the bytes of ours."""
+"""Folders of tokenizers: foreign files are not replaced, and a receipt states the hashes of dataprep's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt
 
 
 def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
-    """Raise StaleOutput as `check_files` does, or if a folder holds a result beside which no tokenizer is saved.
+    """Raise StaleOutput as `check_files` does, or if a folder holds a result that excludes a tokenizer.
 
     Beside token shards and exports only the tokenizer is saved that is there already; written: see `check_files`.
     """

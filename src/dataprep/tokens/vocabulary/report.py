@@ -37,7 +37,7 @@ class Row:
 
     Attributes:
         fallback: tokens that are one byte of a longer character.
-        unknown: characters that the vocabulary lacks.
+        unknown: the characters that the vocabulary lacks.
         compared: tokens of another vocabulary for the same text, or None.
     """
 
@@ -72,8 +72,8 @@ class SampleCost:
     """The result of a vocabulary of the same size that was trained on a sample of another size.
 
     Attributes:
-        share: fraction of the training text that was in the sample, 0 to 1.
-        n_bytes: size of the sample.
+        share: the fraction of the training text that was in the sample, 0 to 1.
+        n_bytes: the size of the sample.
         bytes_per_token: UTF-8 bytes per token of the held-out text.
     """
 
@@ -87,17 +87,17 @@ class TokenizerReport:
     """The figures of one vocabulary, measured on text; `print` shows tables, `json()` returns plain values.
 
     Attributes:
-        special: number of special tokens.
+        special: the number of special tokens.
         pattern: regular expression that cuts texts into words.
         measured_on: description of the text that was measured.
         rows: figures by source and language.
         rare: tokens with fewer occurrences than this are rare.
         counts: occurrences of each id.
-        kinds: number of tokens by kind, such as the name of a script.
+        kinds: the number of tokens by kind, such as the name of a script.
         longest: the longest tokens.
         longest_space: the longest token of white space.
         samples: results of vocabularies trained on samples of other sizes.
-        compared: name of the vocabulary to compare with, or None.
+        compared: the name of the vocabulary to compare with, or None.
     """
 
     vocab_size: int

@@ -298,7 +298,7 @@ class Tokenizer:
 
         The options are:
 
-        - shares: sizes of samples, such as (0.01, 0.05, 1), on which vocabularies of the same size are trained.
+        - shares: the sizes of samples, such as (0.01, 0.05, 1), on which vocabularies of the same size are trained.
         - weights: the weights of these samples, as in `train_bpe`.
         - rare: tokens that occur fewer times are listed; default: 10.
         - val, split_seed, split: as in `train_bpe`; by default, those of the vocabulary's training.

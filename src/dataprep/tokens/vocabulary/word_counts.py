@@ -30,7 +30,7 @@ class CountTable(NamedTuple):
         slots: the hash table; a slot has the number of a word, from 1, or 0.
         hashes: the hash of each word.
         counts: how often each word occurs.
-        ends: index after each word in `bytes`, which has the words one after another.
+        ends: the index after each word in `bytes`, which has the words one after another.
     """
 
     slots: I32  # the number of a word, from 1, at the slot of its hash or after it

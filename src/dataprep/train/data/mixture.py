@@ -1,7 +1,7 @@
-"""Mix several sets of training rows by weight: the number of a sample alone decides its set and row.
+"""Mix several sets of training rows by weight: the number of a sample alone determines its set and row.
 
 In a period of at most 65,536 samples, each set has a whole number of samples. They are arranged so that after *any*
-number of samples each set has had its share of them, to within one sample (the chairman assignment problem, Tijdeman
+number of samples, the number from each set is within one sample of its share (the chairman assignment problem, Tijdeman
 1980). Each set counts its own epochs and has its own order.
 """
 

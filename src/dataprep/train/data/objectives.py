@@ -69,7 +69,7 @@ def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
 def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
     """Return (number of tokens to hide, number of spans that they form) for a row of `n` tokens.
 
-    - rate: share of the tokens to hide.
+    - rate: the share of the tokens to hide.
     - mean_span: tokens per span. There is at least one span; spans are never adjacent.
     """
     hidden = min(max(round(n * rate), 1), n - 1)
@@ -170,7 +170,7 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
 
     The function is None if rows are used as they are.
 
-    - special: ids of special tokens by name.
+    - special: the ids of special tokens by name.
     - eot: the separator's id, used as padding.
 
     Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) is missing.
@@ -198,7 +198,7 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
 def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:
     """Return the ids of T5's first `count` sentinels, <extra_id_0> and so on, int64[count].
 
-    special: ids of special tokens by name, from the shards' manifest. Raises PlanError if a sentinel is missing.
+    special: the ids of special tokens by name, from the shards' manifest. Raises PlanError if a sentinel is missing.
     """
     names = [f"<extra_id_{i}>" for i in range(count)]
     missing = [name for name in names if name not in special]

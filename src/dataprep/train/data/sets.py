@@ -99,7 +99,7 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
 
 
 def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
-    """Return what a checkpoint states about its data: the ids that end a text, the sets, and the chat template.
+    """Return the fields of a checkpoint about its data: the ids that end a text, the sets, and the chat template.
 
     "trained_on" has, for each set, its documents and tokens, and one hash of all its shards (`Shards.root`).
 
@@ -199,7 +199,7 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
 def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str = "val") -> dict[str, Layout]:
     """Return the rows of the validation splits as {name of the set: rows}; sets without validation text are left out.
 
-    split: name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
+    split: the name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size

@@ -59,7 +59,7 @@ class Cache:
     def take(self, rows: Sequence[int], counts: Sequence[int], *, prefix: bool = False) -> Slots:
         """Reserve slots for the next counts[i] tokens (one or more) of each row rows[i], and return the slots.
 
-        - rows: indices of rows of the cache, ascending. In every row as many slots are reserved as the largest of
+        - rows: the indices of rows of the cache, ascending. In every row as many slots are reserved as the largest of
           `counts`; slots that a row does not need are overwritten before any token attends to them.
         - prefix: whether all new tokens of a row attend to each other.
         """
@@ -79,7 +79,7 @@ class Cache:
         )  # fmt: skip
 
     def _moved(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the CPU on the device; from pinned memory, nobody waits until CUDA has copied it."""
+        """Return a tensor of the CPU on the device; from pinned memory, the copy to CUDA is asynchronous."""
         return (tensor.pin_memory() if self.device.type == "cuda" else tensor).to(self.device, non_blocking=True)
 
     def clear(self, row: int) -> None:

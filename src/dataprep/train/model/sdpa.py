@@ -28,12 +28,12 @@ _HOPPER, _AMPERE = (9, 0), (8, 0)  # compute capabilities
 
 
 class Case(NamedTuple):
-    """What a back end must compute.
+    """The properties of an attention call that a back end must support.
 
     Attributes:
-        device: kind of device, such as "cuda".
+        device: the kind of device, such as "cuda".
         capability: that of the GPU; (0, 0) for other devices.
-        dtype: type of the activations.
+        dtype: the type of the activations.
         d_head: width of a head.
         masked: whether rows have documents or prefixes.
     """
@@ -63,7 +63,7 @@ def ranked(case: Case) -> list[str]:
 
 @contextlib.contextmanager
 def chosen(config: TrainConfig, device: torch.device) -> Iterator[str | None]:
-    """Yield the name of the back end that attention uses in the `with` block; None if torch does not tell.
+    """Yield the name of the back end that attention uses in the `with` block; None if torch does not state it.
 
     It is that of `config.attention`, or with "auto" the first of `ranked` that torch has. Raises PlanError if torch
     cannot compute the model's attention with the one that the config names.

@@ -48,7 +48,7 @@ HEADINGS = {"Tapbacks:", "Reactions:"}
 def first_line(line: str) -> tuple[FirstLine, bool] | None:
     """Return a line that begins a message, parsed, and whether it is indented; None for other lines.
 
-    The kind of a notice is "system", and its text is what follows the time in the line. For a message, the next line
+    The kind of a notice is "system", and its text is the rest of the line after the time. For a message, the next line
     states the author.
     """
     m = BEGINS.match(line)

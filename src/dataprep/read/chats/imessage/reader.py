@@ -172,7 +172,7 @@ class IMessage(Headed):
 
 
 def _notice(values: dict[str, Any], author: str, time: str | None) -> MessageRow:
-    """Return the columns of a line of the platform, in words that say what the person did."""
+    """Return the columns of a line of the platform; its text describes the action of the person."""
     sort, action = values["item_type"] or 0, values["group_action_type"] or 0
     kind = KINDS.get(sort, "system")
     if values["group_title"]:

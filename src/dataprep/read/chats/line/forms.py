@@ -70,7 +70,7 @@ def date_of(line: str) -> Written | None:
 
 
 class Timed(NamedTuple):
-    """A line that begins with a time: seconds since midnight, the character after the time, and what follows it."""
+    """A line that begins with a time: seconds since midnight, the next character, and the rest of the line."""
 
     seconds: int
     gap: str
@@ -91,7 +91,7 @@ def timed(line: str) -> Timed | None:
 
 @dataclass
 class LineSurvey:
-    """What one pass over a file shows: whether it has tabs, the order of its dates, its names and its placeholders.
+    """The results of one pass over a file: whether it has tabs, the order of its dates, its names and its placeholders.
 
     Attributes:
         title: the file's first line.
@@ -125,7 +125,7 @@ class LineSurvey:
         return " ".join(words[:n]), " ".join(words[n:])
 
     def add(self, rest: str) -> None:
-        """Count the beginnings of a line without tabs, one of which is a name; rest: what follows the time."""
+        """Count the beginnings of a line without tabs, one of which is a name; rest: the text after the time."""
         words = [*rest.split(" ", MAX_WORDS)[:MAX_WORDS], ""]
         for n in range(1, len(words)):
             begins = " ".join(words[:n])

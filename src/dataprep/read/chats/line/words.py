@@ -1,4 +1,4 @@
-"""Words that LINE writes in its exports: titles, placeholders of files, notices, and halves of the day, by language.
+"""Words that LINE writes in its exports: titles, placeholders of files, notices, and words for AM and PM, by language.
 
 Placeholders are written without the brackets around them. To support a language, add words that occur in an export; do
 not translate them yourself, because people's own words may match a translation.

@@ -2,10 +2,10 @@
 
 People are called by their display names (or as `author=` states) in users.json; for people who are not in users.json,
 the profile in the message is used, or else the id. A channel is called by its name, a direct message by its members.
-Markup becomes what people saw. Messages of Slack itself (members join, a topic is set) are `system`, their author null.
-An answer in a thread replies to the thread's first message; in a folder, only to one of the same day, which is the same
-file. The position of a message is its byte offset in its file; in a zip, the files of messages count as if they were
-joined. Times are UTC.
+Markup is replaced by the text that people saw. Messages of Slack itself (members join, a topic is set) are `system`,
+their author null. An answer in a thread replies to the thread's first message; in a folder, only to one of the same
+day, which is the same file. The position of a message is its byte offset in its file; in a zip, the files of messages
+count as if they were joined. Times are UTC.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Slack(ChatReader):
 
 @dataclass
 class _Reading:
-    """The reading of one slice: what counts its messages, and the position of the next file's first byte."""
+    """The state of reading one slice: the counter of its messages, and the position of the next file's first byte."""
 
     reader: Slack
     piece: Slice

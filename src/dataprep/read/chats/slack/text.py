@@ -1,4 +1,4 @@
-"""Turn Slack's markup of a text (`<@U1>`, `<#C1|tea>`, `<https://example.org|label>`, `&amp;`) into what people saw."""
+"""Replace Slack's markup (`<@U1>`, `<#C1|tea>`, `<https://example.org|label>`, `&amp;`) by the text that people saw."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plain(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> s
 
 
 def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return what people saw in place of a mark; sign: its first character, "" for a link."""
+    """Return the text that people saw in place of markup; sign: its first character, "" for a link."""
     if sign == "@":
         return f"@{users.get(value) or label or value}"
     if sign == "#":
@@ -39,7 +39,7 @@ def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], c
 
 
 def in_blocks(value: Any, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return the text of the blocks of a message, in which programs write what they have to say; one line per block.
+    """Return the text of the blocks of a message, in which programs write their messages; one line per block.
 
     >>> in_blocks([{"type": "section", "text": {"type": "mrkdwn", "text": "Hi <@U1>"}}], {"U1": "Ilse"}, {})
     'Hi @Ilse'

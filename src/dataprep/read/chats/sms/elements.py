@@ -47,8 +47,8 @@ class Backup:
     """Facts about a backup, which `elements` fills in.
 
     Attributes:
-        stated: number of elements that the root states; None if it states none.
-        n_repaired: number of repaired characters.
+        stated: the number of elements that the root states; None if it states none.
+        n_repaired: the number of repaired characters.
     """
 
     stated: int | None = None
@@ -147,7 +147,7 @@ def _check_root(tag: str, url: str) -> None:
 
 
 def repaired(data: bytes, backup: Backup) -> bytes:
-    """Return XML in which two references to surrogates are one character, and what XML forbids is U+FFFD (counted).
+    """Return XML with pairs of surrogate references joined, and forbidden characters replaced by U+FFFD (counted).
 
     >>> repaired(b"&#55357;&#56832; &#0;", Backup())
     b'&#128512; &#65533;'

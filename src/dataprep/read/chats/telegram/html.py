@@ -60,7 +60,7 @@ class Page:
     Attributes:
         author: the author of the last message read.
         time: the time of the last message read.
-        days: number of lines so far that state only a date.
+        days: the number of lines so far that state only a date.
         known: messages to which later messages may reply.
     """
 

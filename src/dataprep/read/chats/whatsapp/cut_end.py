@@ -16,7 +16,7 @@ def whole_end(data: bytes, n_header: int, plan: DateOrders) -> tuple[bytes, bool
 
     Args:
         data: the last message from its header on, with a line feed at its end.
-        n_header: size of its header in bytes.
+        n_header: the size of its header in bytes.
         plan: the forms of headers in this file.
 
     Returns (the rest of the message; whether half a character was removed; the size in bytes of the half header that

@@ -1,10 +1,10 @@
 """Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that begin messages (headers).
 
 One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Headers of one form have the same order
-of day and month, or several orders in turn if exports of several phones were joined in one file. An order must make the
-dates possible; of several possible orders, the one in which time runs most steadily is taken: 05/03 and 06/03 are
-either consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit
-between those of the lines around them.
+of day and month, or several orders in turn if exports of several phones were joined in one file. The dates must be
+valid in an order; of several valid orders, the one with the smallest jumps in time is used: 05/03 and 06/03 are either
+consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit between
+those of the lines around them.
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ def look(
     Args:
         offsets: text k is data[offsets[k]:offsets[k + 1]].
         data: the texts, UTF-8 bytes.
-        table: hashes of phrases (`table_of`).
-        beginnings: hashes of their beginnings (`beginnings_of`). Bits: MAYBE: the text must be examined. TRIM: marks or
-            line breaks are at its ends. MARKED: its first line has a direction mark.
+        table: the hashes of phrases (`table_of`).
+        beginnings: the hashes of their beginnings (`beginnings_of`). Bits: MAYBE: the text must be examined. TRIM:
+            marks or line breaks are at its ends. MARKED: its first line has a direction mark.
     """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):

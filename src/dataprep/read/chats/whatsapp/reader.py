@@ -52,9 +52,9 @@ class WhatsApp(ChatReader):
     """Reads chats exported from WhatsApp, one document per message.
 
     Attributes:
-        date_order: order of day, month and year: "dmy", "mdy" or "ymd"; None: inferred from all dates of the file, and
-            counted in the statistics as `order.dmy`; a warning is logged if the dates are ambiguous. Dates that start
-            with a year of four digits are always recognised.
+        date_order: the order of day, month and year: "dmy", "mdy" or "ymd"; None: inferred from all dates of the file,
+            and counted in the statistics as `order.dmy`; a warning is logged if the dates are ambiguous. Dates that
+            start with a year of four digits are always recognised.
     """
 
     date_order: str | None = None
