@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from dataprep.core.model.batch import show_id
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, require
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
@@ -127,16 +127,18 @@ def export_model(
     adapter_only: Annotated[
         bool, typer.Option("--adapter-only", help="Write only the LoRA adapter, in PEFT's format.")
     ] = False,
+    gguf: Annotated[bool, typer.Option("--gguf", help="Also write model.gguf, for llama.cpp.")] = False,
 ) -> None:
     """Write a model as a Hugging Face folder, which transformers opens."""
     if adapter_only:
+        require(not gguf, "--gguf cannot be used with --adapter-only; give one of them")
         from dataprep.inference.adapter import export_adapter
 
         say(export_adapter(folder, out))
         return
     from dataprep.inference.export_model import export_model as export
 
-    say(export(folder, out, adapter=adapter))
+    say(export(folder, out, adapter=adapter, gguf=gguf))
 
 
 def train_ngram(
