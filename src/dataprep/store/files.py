@@ -252,14 +252,17 @@ def open_read(url: str) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def atomic(url: str) -> Iterator[BinaryIO]:
-    """Yield a file to write; it appears under `url` only if the `with` block ends without an error."""
+def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
+
+    synced: as in `atomic.whole`.
+    """
     if not is_local(url):
         fs, path = fs_of(url)
         with fs.transaction, fs.open(path, "wb") as f:
             yield f
         return
-    with whole(path_of(url)) as f:
+    with whole(path_of(url), synced=synced) as f:
         yield f
 
 
