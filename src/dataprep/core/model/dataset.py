@@ -259,10 +259,16 @@ class Dataset(Documents):
         """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
 
         They have the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
-        `drops()`. Documents that were forgotten are not among them. Raises ReadError if the input is not known, or has
-        moved or changed.
+        `drops()`. Documents that were forgotten are not among them. If the Pipeline ran with `keep_dropped=True`, they
+        are read from the folder, and what the Pipeline replaces as private is replaced in them. Else, they are read
+        from the input. Raises ReadError if the input is not known, or has moved or changed.
         """
-        return Dataset(removed.dropped_parts(self._home))
+        kept = self._home.kept
+        if kept.readable is None:
+            return Dataset(removed.dropped_parts(self._home))
+        listed = self._home.path(folder.FORGET_LIST)
+        parts = open_dataset(kept.url).parts
+        return Dataset(tuple(replace(part, forgotten=listed if files.exists(listed) else "") for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return the texts that a stage cut out, as a Dataset: a document's pieces, joined by line feeds.
