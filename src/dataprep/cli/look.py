@@ -164,7 +164,7 @@ def _stage_table(stage: StageStats, only: str | None, *, everything: bool = True
     none = Amount()
     names = [name for name in stage.into if only in (None, name)]
     lost = {name: stage.into[name].docs - stage.out.get(name, none).docs for name in names}
-    names.sort(key=lambda name: (-lost[name], stage.out.get(name, none).bytes - stage.into[name].bytes, name))
+    names.sort(key=lambda name: (-lost[name], -stage.into[name].bytes, name))
     if only is None and len(names) > 1:
         add("[bold]all sources[/]", stage.total(stage.into), stage.total(stage.out), stage.reasons)
     shown = names if everything else names[:MOST_SOURCES]

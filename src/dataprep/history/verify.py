@@ -121,6 +121,7 @@ def _sealed(url: str) -> list[Folder]:
         datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
     homes = [url, *inside(url), *(one.path(OWN) for one in datasets)]
     models = [Folder(at) for at in dict.fromkeys(homes) if kind_of(at)]
+    datasets += [kept for one in datasets if one.readable is not None and (kept := one.kept).is_dataset]
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
 

@@ -273,11 +273,17 @@ class Dataset(Documents):
         """Return a Dataset of the documents that this Dataset's stages dropped, with their texts as in the input.
 
         It has the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
-        `drops()`. Forgotten documents are left out. Raises ReadError if the input is not known, or has moved or
-        changed.
+        `drops()`. Forgotten documents are left out. If the Pipeline ran with `keep_dropped=True`, the documents are
+        read from the folder, and what the Pipeline replaces as private is replaced in them; otherwise they are read
+        from the input. Raises ReadError if the input is not known, or has moved or changed.
         """
         with self._reading() as home:
-            return Dataset(removed.dropped_parts(home))
+            kept = home.kept
+            if kept.readable is None:
+                return Dataset(removed.dropped_parts(home))
+            listed = home.path(folder.FORGET_LIST)
+            parts = open_dataset(kept.url).parts
+            return Dataset(tuple(replace(part, forgotten=listed if files.exists(listed) else "") for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return a Dataset of the texts that a stage cut out; the pieces of a document are joined by line feeds.

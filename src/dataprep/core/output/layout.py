@@ -40,6 +40,7 @@ DATA, DROPS, CUTS, INDEX = "data", "drops", "cuts", "index"
 RECEIPTS, STEPS = state.RECEIPTS, state.STEPS
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
+KEPT_STEP = 99  # the number of the step that keeps dropped documents
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
 LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
@@ -245,6 +246,11 @@ class Folder:
     def saved(self) -> list[Folder]:
         """The folders of the Estimators' saved inputs, as listed in the manifest; they may have been deleted."""
         return [Folder(self.path(name)) for name in (self.manifest.saved if self.manifest is not None else ())]
+
+    @property
+    def kept(self) -> Folder:
+        """The subfolder with the documents that were dropped to make the Dataset in this folder, if they were kept."""
+        return Folder(self.path(STEPS, step_name(KEPT_STEP, "dropped", self.sealed.key))).input
 
     @property
     def number(self) -> int:
