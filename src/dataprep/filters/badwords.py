@@ -121,7 +121,7 @@ class BadWords(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: entries, whether they must be whole words, whether they have clitics."""
+        """The values that determine the scores: the entries, the rule for whole words, and the rule for clitics."""
         return self.entries, self._edges, self._clitics
 
     def recipe(self) -> Any:

@@ -156,7 +156,7 @@ def kernel_hash(kernel: Any) -> str:
 
 
 def _parts(function: Any) -> Iterator[Any]:
-    """Yield the parts of a function that decide its machine code, as text, and the functions it refers to."""
+    """Yield the parts of a function that determine its machine code, as text, and the functions that it refers to."""
     fn = _python(function)
     yield f"{fn.__module__}.{fn.__qualname__} {sorted(getattr(function, 'targetoptions', {}).items())}"
     yield from _constant(fn.__qualname__, (fn.__defaults__, fn.__kwdefaults__ and sorted(fn.__kwdefaults__.items())))

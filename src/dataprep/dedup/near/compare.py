@@ -109,7 +109,8 @@ def first_match(
     - own: the contents of the document.
     - bits: the bitmap of these contents.
     - rule: the rule that decides what is similar enough.
-    - table, stamp: as in `enter_set`.
+    - table: as in `enter_set`.
+    - stamp: as in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:

@@ -168,7 +168,7 @@ class EqualTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeText(EqualTexts):
-    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None for no change)."""
+    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None: unchanged)."""
 
     form: str | None
 

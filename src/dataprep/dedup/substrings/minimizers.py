@@ -200,7 +200,8 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
     """Finish the last record (run of windows of text), and write it to hashes[k] and info[k].
 
     - last: the number of the record's last window.
-    - state, low: as in WindowRecords.
+    - state: as in WindowRecords.
+    - low: as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1

@@ -222,7 +222,7 @@ class Gopher(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the lists of stop words, and the bullets."""
+        """The values that determine the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
         lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
         return lists, self.bullets, self._counted, self.word_split
