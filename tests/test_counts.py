@@ -107,7 +107,7 @@ TABLE = {
     ),
     "C4, MinHash": (
         READ + "dp.Pipeline(dp.C4(), dp.MinHash()).run(docs, out=PLACE + '/OUT')",
-        Cost(f"{RUN} fsspec asyncio", {"input": 2, "saved": 5}, 11, ""),
+        Cost(f"{RUN} fsspec asyncio", {"input": 2, "saved": 4}, 11, ""),
     ),
     "encode": (
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",

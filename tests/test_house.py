@@ -204,8 +204,8 @@ def test_core_is_shallow(house, imports) -> None:
 
 TOUCHES = {  # what a run knows of an output folder, by module of core/run
     "account": {"audit", "commit", "layout", "state"}, "execute": {"commit"}, "passes": {"owned"},
-    "plan": {"commit", "forget_list", "layout", "state"}, "quarantine": {"state"},
-    "seal": {"commit", "layout", "staging"},
+    "kept": {"commit", "layout", "state"}, "plan": {"commit", "forget_list", "layout", "state"},
+    "quarantine": {"state"}, "seal": {"commit", "layout", "staging"},
 }  # fmt: skip
 
 

@@ -192,7 +192,15 @@ def portable(error: BaseException) -> BaseException:
             return error
     except Exception:  # noqa: BLE001, S110 - whatever a class of the user raises
         pass
-    return RuntimeError(f"{type(error).__qualname__}: {error}")
+    return RuntimeError(f"{type(error).__qualname__}: {message_of(error)}")
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error, or "" if its class cannot state one: a `__str__` of the user may fail, too."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever it raises
+        return ""
 
 
 class WorkerDied(DataprepError):

@@ -42,7 +42,7 @@ from .core.run.context import context_of
 from .core.run.plan import check_apart
 from .core.run.runner import Runner
 from .dedup.minhash import MinHash
-from .errors import PlanError
+from .errors import PlanError, counted
 from .inference.jsonl import check_jsonl, repeated_windows, write_jsonl
 from .messages.clean import CleanMessages
 from .messages.conversations.cap import CapRepeats
@@ -113,7 +113,8 @@ class Persona:
 
     def __str__(self) -> str:
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))
-        text = f"{self.answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
+        text = f"{counted(self.answers, 'answer')} in {counted(self.windows.count, 'window')} ({sides}), "
+        text += counted(self.shards.n_tokens, "token")
         if self.repeated:
             text += f"; {self.repeated:,} of {self.held_out:,} held-out windows have the words of a training window"
         return f"{text}\n{self.words}" if self.words else text

@@ -229,6 +229,41 @@ def test_paths_name_exactly_the_files(tmp_path, monkeypatch):
     assert len(survey(".").groups[0].paths) == 31
 
 
+def test_a_folder_of_source_code_is_read_whole(tmp_path, monkeypatch):
+    """With its licence and pages, if most files are code; a script beside texts is left out with what reads it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("code/pkg/a.py", "code/pkg/b.rs", "code/LICENSE", "texts/a.txt", "texts/b.txt", "texts/clean.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text("some = words")
+    (group,) = survey("code").groups
+    assert (group.paths, group.options, group.formats) == (["code"], (("format", "code"),), {"code": 3})
+    found = survey("texts")
+    assert (found.groups[0].formats, found.left_out) == ({"text": 2}, {"texts/clean.py": "unknown_type"})
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    monkeypatch.setattr(init, "find_spec", lambda _: None)  # languages take seconds
+    assert "dp.read(INPUT, format='code', on_bad_file=\"skip\")" in init.written("code", survey("code"), "p.py")
+    assert "in a sample of 3 documents" in init.written("code", survey("code"), "p.py")
+
+
+def test_records_inside_an_object_are_named(tmp_path, monkeypatch, capsys):
+    """An array of records in a field of an object is found; a list of strings is no such array."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": n, "body": text_of(n)} for n in range(20)]
+    (tmp_path / "a.json").write_text(json.dumps({"version": 1, "data": rows}, indent=1))
+    (group,) = survey("a.json").groups
+    assert (group.text, group.options) == ("body", (("records_in", "data"),))
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    monkeypatch.setattr(init, "find_spec", lambda _: None)  # languages take seconds
+    assert "text='body', records_in='data'" in init.written("a.json", survey("a.json"), "p.py")
+    (tmp_path / "b.json").write_text(json.dumps({"data": [text_of(n) for n in range(20)]}, indent=1))
+    (tmp_path / "c.xlsx").write_text("x")
+    found = survey(".")
+    assert found.left_out == {"b.json": "text_in_list", "c.xlsx": "unknown_type"}
+    init._print_found(init.Screen(highlight=False), found)
+    said = capsys.readouterr().out
+    assert "left out, unknown_type: 1 (c.xlsx); pass its table: dp.read(pandas.read_excel(FILE))" in said
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -171,6 +172,36 @@ def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
 def long_enough(text: str):
     """A filter, whose example is printed by inspect."""
     return len(text) > 30
+
+
+def test_inspect_begins_with_the_largest_losses():
+    """Totals, then sources by lost documents and lost text; `--all` prints the rest; a count of what is not shown."""
+    stage = StageStats("A", {f"s{i}": Amount(100, 100 * i) for i in range(9)}, dropped={"late": {}, "early": {}})
+    for i in range(9):
+        stage.out[f"s{i}"] = Amount(100 - i % 4, 50 * i)
+        stage.dropped["early"][f"s{i}"] = Amount(i % 4, 0)
+    stage.counts = Counter({f"c{i}": i + 1 for i in range(20)})
+    few, everything = (_plain(_stage_table(stage, None, everything=both)) for both in (False, True))
+    firsts = [line.split()[0] for line in few if line[:1] not in (" ", "")]
+    assert firsts == ["A", "source", "all", "s7", "s3", "s6", "s2", "s5", "s1", "3"]
+    assert "all sources 900 888 12" in " ".join(few[2].split())
+    assert few[3].split() == ["-", "early", "12"]
+    assert [line.split() for line in few if "see --all" in line] == [
+        ["3", "more", "sources,", "see", "--all", "0"], [".", "8", "smaller", "counts,", "see", "--all"]
+    ]  # fmt: skip
+    assert any(line.split()[1:2] == ["c19"] for line in few)
+    assert not any(line.split()[1:2] == ["c0"] for line in few)
+    assert {"s0", "s4", "s8"} <= {line.split()[0] for line in everything}
+    assert sum(line.split()[:1] == ["."] for line in everything) == 20
+    assert not any("--all" in line for line in everything)
+    assert [line.split()[0] for line in _plain(_stage_table(stage, "s1"))][2:4] == ["s1", "-"]
+
+
+def _plain(table) -> list[str]:
+    """The lines of a table."""
+    console = Console(file=io.StringIO(), width=100, no_color=True)
+    console.print(table)
+    return console.file.getvalue().rstrip().split("\n")
 
 
 def test_inspect_tells_what_deduplication_looked_at(dataprep, rich):

@@ -234,6 +234,30 @@ def test_rows_that_fail_only_together_are_not_blamed():
         assert culprit(batch(2), lambda _, e=error: (_ for _ in ()).throw(e)) is None
 
 
+class Mute(Exception):
+    """An error without a message: to ask for it fails."""
+
+    def __str__(self):
+        msg = "no message"
+        raise RuntimeError(msg)
+
+
+def test_an_error_that_cannot_state_its_message_is_named(tmp_path):
+    """By its class, as every other, in this process and from a worker."""
+
+    def mute(text):
+        raise Mute
+
+    class Local(Mute):
+        pass
+
+    assert str(portable(Local())).endswith("Local: ")
+    docs = laws.dataset_of(tmp_path, ["a", "b"], parts=2)
+    for runner in (None, laws.TWO):
+        with pytest.raises(FunctionFailed, match=r"Filter\(mute\) raised Mute \(.* for document 0:0 of "):
+            dp.Pipeline(dp.Filter(mute)).run(docs, str(tmp_path / "out"), runner)
+
+
 def test_an_error_is_told_with_its_place():
     """The last line of the user's file; without text or place, what there is."""
     try:

@@ -102,6 +102,22 @@ def test_who_opened_the_old_result_reads_on_until_the_next_run(docs, tmp_path):
     assert texts_of(open_dataset(str(out))) == texts_of(new)
 
 
+def test_the_lease_of_a_killed_writer_is_removed_by_the_next_run(docs, tmp_path):
+    """Also if the result was complete; that of a process that runs is kept, and the result is opened all the same."""
+    out = tmp_path / "out"
+    run(docs, out, NEW)
+    before = sorted(os.listdir(out))
+    left = out / lease.NAME
+    left.write_text('{"pid": 1, "host": "elsewhere", "boot": ""}')
+    os.utime(left, (0, 0))
+    assert run(docs, out, NEW).count > 0
+    assert not left.exists()
+    with lease.held(str(out)):
+        assert run(docs, out, NEW).count > 0
+        assert left.exists()
+    assert sorted(os.listdir(out)) == before
+
+
 @pytest.mark.parametrize("nested", ["", "_replaced/"])
 def test_half_a_file_of_a_killed_writer_is_removed_by_the_next_run(docs, tmp_path, nested):
     """Also of the journal, which is written last, when the result is complete; other hidden files are kept."""

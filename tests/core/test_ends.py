@@ -141,6 +141,25 @@ def test_a_worker_is_not_restarted(tmp_path, name, monkeypatch):
         dp.Pipeline(stages(SystemExit(3))[name][0]).run(docs, str(tmp_path / "out"), laws.TWO)
 
 
+FORKED = {"returns": (None, 0), "exits": (SystemExit(5), 5), "says": (SystemExit("no"), 1), "fails": (KeyError(), 1)}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # since Python 3.12, beside threads
+@pytest.mark.parametrize(("error", "code"), FORKED.values(), ids=FORKED)
+def test_a_process_that_a_function_forks_ends_with_it(tmp_path, error, code):
+    """It does not do the work of its parent, whether the function returns in it or raises; the parent goes on."""
+
+    def forks(text):
+        child = os.fork()
+        if child:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
+        return True if error is None else ends("bad", error)
+
+    docs, stage = dataset_of(tmp_path, TEXTS[:4], parts=2), dp.Filter(forks, version="1")
+    for name, runner in (("serial", None), ("local", laws.TWO)):
+        assert dp.Pipeline(stage).run(docs, str(tmp_path / name), runner).stats[-1].docs_out == 4
+
+
 def test_a_process_that_a_function_ends_is_said_so():
     """By its exit code; no signal and no memory is blamed."""
     with pytest.raises(WorkerDied) as e:

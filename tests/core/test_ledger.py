@@ -117,7 +117,7 @@ def empties(batches, stats):
         (reverses, "stage cheat returned document 0:1 after 0:2; return documents in order of their ids"),
         (holds_back, "returned document 0:0 after 0:2"),
         (empties, "a batch with nulls in the column 'text'"),
-        (loses, "neither returned nor dropped 1 documents, the first is 0:0"),
+        (loses, "neither returned nor dropped 1 document, the first is 0:0"),
         (repeats, "returned document 0:0, which it did not receive or has already returned"),
         (invents, "returned document 0:1000"),
         (drops_and_keeps, "returned a document twice"),

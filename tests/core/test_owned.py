@@ -185,6 +185,17 @@ def test_nobody_writes_while_clean_removes(tmp_path, monkeypatch, all_):
     assert (tmp_path / "runs").exists() is not all_
 
 
+def test_a_result_inside_another_leaves_no_folder(tmp_path):
+    """Whose journal the one around it lists, too: such as the index in the folder of a Dataset."""
+    out = tmp_path / "out"
+    owned.begin(str(out))
+    owned.begin(str(out / "index"))
+    files.write_bytes(str(out / "index" / "shards" / "part-00000.json"), b"x")
+    assert str(out / "index" / JOURNAL) in journaled(str(out / JOURNAL))
+    assert owned.remove_all(str(out))[1] == []
+    assert not out.exists()
+
+
 def test_empty_folders_of_others_are_kept(tmp_path):
     """Deleting takes the folders that it emptied, and one in which a killed writer had named a file; no other."""
     Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "runs" / "one"))

@@ -12,7 +12,7 @@ import dataprep as dp
 from dataprep.core.run import ray_runner
 from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.ray_runner import Ray
-from dataprep.core.run.runner import Local
+from dataprep.core.run.runner import AHEAD, Local
 from dataprep.errors import PlanError, WorkerDied
 
 
@@ -34,9 +34,13 @@ class Full(Exception):
 
 @pytest.fixture
 def ray(monkeypatch):
-    """The module in Ray's place: `inits` are the calls of init, `apart` the fourth arguments, `most` tasks at once."""
+    """The module in Ray's place: `inits` are the calls of init, `apart` the fourth arguments, `most` tasks at once.
+
+    The task that began first ends first, but those of `slow_items` end last.
+    """
     module = types.ModuleType("ray")
     module.inits, module.retries, module.apart, module.running, module.most = [], [], [], 0, 0
+    module.slow_items, module.slow = [], []
     module.resources = {"CPU": 3.0}
     module.exceptions = types.SimpleNamespace(RayTaskError=TaskError, WorkerCrashedError=Crashed, OutOfMemoryError=Full)
     module.is_initialized = lambda: bool(module.inits)
@@ -51,7 +55,13 @@ def ray(monkeypatch):
                 module.apart.append(apart)
                 module.running += 1
                 module.most = max(module.most, module.running)
-                return lambda: work(path, folder, task, item, None)
+
+                def reference():
+                    return work(path, folder, task, item, None)
+
+                if getattr(cloudpickle.loads(item), "number", None) in module.slow_items:
+                    module.slow.append(reference)
+                return reference
 
             return types.SimpleNamespace(remote=start)
 
@@ -61,12 +71,17 @@ def ray(monkeypatch):
         module.running -= 1
         return reference()
 
-    def wait(references, num_returns, fetch_local):
-        assert (num_returns, fetch_local) == (len(set(references)), False)
+    def wait(references, num_returns, fetch_local=True):
+        if fetch_local:  # for the next that ends
+            assert num_returns == 1
+            first = min(references, key=lambda reference: reference in module.slow)
+            return [first], [reference for reference in references if reference is not first]
+        assert num_returns == len(set(references))
         for reference in references:
             module.running -= 1
             with contextlib.suppress(Exception):
                 reference()
+        return references, []
 
     module.remote, module.get, module.wait = remote, get, wait
     monkeypatch.setitem(sys.modules, "ray", module)
@@ -97,6 +112,17 @@ def test_results_in_item_order_from_one_cluster(ray):
     assert Ray().workers == 1
     ray.resources = {"CPU": 0.5}
     assert Ray().workers == 1
+
+
+def test_a_slow_task_holds_up_no_other(ray):
+    """While it works, later ones begin and end, up to a number that a worker may be ahead; results come in order."""
+    ray.slow_items = [1]
+    got = ray.get
+    ended = []
+    ray.get = lambda reference: ended.append(reference in ray.slow) or got(reference)
+    assert list(Ray().map(number, [Item(n) for n in range(150)])) == list(range(150))
+    assert ended.index(True) == AHEAD * 3
+    assert ray.most == 4
 
 
 def test_limits_hold_in_a_process_of_their_own(ray):

@@ -19,26 +19,29 @@ from dataprep.errors import FunctionFailed, PlanError, WorkerDied
 
 
 class Late(Future):
-    """A result that is worked out when it is asked for, as the log says; some end their worker."""
+    """A result that is worked out when somebody waits, as the log says; some end their worker."""
 
     def __init__(self, item, log, fate):
         super().__init__()
         self.item, self.log, self.fate = item, log, fate
         log.append(("begin", item))
 
-    def result(self, timeout=None):
-        """Note it; give the square, or what the fate says."""
+    def end(self):
+        """Note it; have the square, or what the fate says."""
         self.log.append(("end", self.item))
-        if self.fate is not None:
-            raise self.fate
-        self.set_result(cloudpickle.dumps(self.item**2))
-        return super().result()
+        if self.fate is None:
+            self.set_result(cloudpickle.dumps(self.item**2))
+        else:
+            self.set_exception(self.fate)
 
 
 @pytest.fixture
 def pool(monkeypatch):
-    """A pool of no process: `fates` lists for each item the errors of its first tries, `log` what happened."""
-    found = SimpleNamespace(log=[], fates={}, limits=[], removed=[], within=[])
+    """A pool of no process: `fates` lists for each item the errors of its first tries, `log` what happened.
+
+    The task that began first ends first, but those in `slow` end last.
+    """
+    found = SimpleNamespace(log=[], fates={}, limits=[], removed=[], within=[], slow=[])
 
     def submit(work, task, item, timeout, folder):
         assert folder == os.getcwd()
@@ -56,7 +59,12 @@ def pool(monkeypatch):
         found.started = n
         return found
 
+    def wait(busy, return_when):
+        assert return_when == "FIRST_COMPLETED"
+        min(busy, key=lambda late: late.item in found.slow).end()
+
     found.executor = SimpleNamespace(submit=submit)
+    monkeypatch.setattr(run, "wait", wait)
     monkeypatch.setattr(Workers, "started", started)
     monkeypatch.setattr(Workers, "remove_broken", removed)
     monkeypatch.setattr(Workers, "within", lambda _, limit, __: found.within.append(limit) or contextlib.nullcontext())
@@ -81,6 +89,26 @@ def test_one_task_more_than_workers_is_begun(pool, workers) -> None:
     assert (max(counts), pool.started) == (workers + 1, workers)
     assert (set(pool.limits), pool.within) == ({7}, [3 * 10**9])
     assert [item for what, item in pool.log if what == "end"] == list(range(9))
+
+
+def test_a_slow_task_holds_up_no_other(pool) -> None:
+    """While it works, later ones begin and end, up to a number that a worker may be ahead; results come in order."""
+    pool.slow = [2]
+    assert list(Local(2).map(None, range(99))) == [n * n for n in range(99)]
+    ended = [item for what, item in pool.log if what == "end"]
+    ahead = run.AHEAD * 2
+    assert ended.index(2) == ahead + 1
+    assert max(begun(pool.log)[0]) == 3
+
+
+def test_after_an_error_no_task_begins(pool) -> None:
+    """An error of a later task is raised when the earlier ones are done, and none begins before."""
+    pool.slow, pool.fates[4] = [0, 1], [ZeroDivisionError()]
+    results = Local(3).map(None, range(99))
+    assert [next(results) for _ in range(4)] == [0, 1, 4, 9]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    assert begun(pool.log)[1] == "0 1 2 3 -2 4 -3 5 -4 -5 -0 -1"
 
 
 def test_after_a_death_tasks_are_tried_one_at_a_time(pool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import shutil
@@ -14,7 +15,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep import chats, extend
-from dataprep.errors import FunctionFailed, PlanError
+from dataprep.errors import FunctionFailed, PlanError, ReadError
 from dataprep.pipeline_file import Step, execute
 from dataprep.search.index import SuffixIndex
 from dataprep.store.key import key as key_of
@@ -326,3 +327,79 @@ def test_a_folder_that_was_deleted_is_named(tmp_path, monkeypatch):
     with pytest.raises(PlanError, match="this is now deleted"):
         docs.to_arrow()
     monkeypatch.undo()
+
+
+def is_odd(text: str) -> bool:
+    """Drop the texts that end in an even number."""
+    return int(text[-1]) % 2 == 1
+
+
+@pytest.fixture
+def runs(places, monkeypatch) -> tuple[Path, Path]:
+    """In both folders a run of relative paths, and a second one that reads its shards; their files have equal sizes."""
+    for place in places[::-1]:
+        monkeypatch.chdir(place)
+        first = dp.Pipeline(dp.Filter(is_odd)).run(dp.read("*.jsonl"), out="first")
+        dp.Pipeline(dp.Filter(lambda text: text[-2] != "2", version="1")).run(first, out="second")
+    return places
+
+
+def shown(dataprep, place: Path) -> str:
+    """All that commands and functions show of the texts that two runs removed."""
+    dropped = [row for name in ("first", "second") for row in dp.open_dataset(str(place / name)).dropped()]
+    ids = [str(id_) for id_ in dp.open_dataset(str(place / "first")).drops()["id"].to_pylist()]
+    said = [dataprep("why", place / "first", id_)[1] for id_ in ids[:2]]
+    said += [dataprep("search", place / "second", "ن", "--removed")[1]]
+    return json.dumps([row["text"] for row in dropped], ensure_ascii=False) + "\n".join(said)
+
+
+@pytest.mark.parametrize("out", ["absolute", "relative"])
+def test_the_input_of_a_run_is_found_from_another_folder(runs, monkeypatch, dataprep, out):
+    """A relative path in `origin.json` means what it meant in the run; never a file of the same name and size."""
+    here_, there = runs
+    monkeypatch.chdir(here_)
+    expected = shown(dataprep, here_)
+    monkeypatch.chdir(there)
+    place = here_ if out == "absolute" else Path("..", "here")
+    found = shown(dataprep, place)
+    assert HERE in found
+    assert THERE not in found
+    assert found.count(HERE) == expected.count(HERE) > 9
+
+
+def test_a_missing_input_is_no_file_of_another_folder(runs, monkeypatch, dataprep):
+    """The error states which path is missing; `why` shows no text."""
+    here_, there = runs
+    (id_, *_) = dp.open_dataset("first").drops()["id"].to_pylist()
+    for path in here_.glob("*.jsonl"):
+        path.unlink()
+    monkeypatch.chdir(there)
+    with pytest.raises(ReadError, match=r"/here/d0.jsonl: this input file of .*/here/first is missing"):
+        dp.open_dataset(str(here_ / "first")).dropped()
+    code, out, _ = dataprep("why", here_ / "first", id_)
+    assert (code, THERE in out, "no text" in out) == (0, False, True)
+
+
+def test_a_run_that_was_moved_finds_its_input_in_the_new_folder(runs, monkeypatch, dataprep):
+    """As with paths that are not recorded; but only files with the same content."""
+    here_, there = runs
+    expected = shown(dataprep, here_)
+    shutil.move(here_, here_.parent / "moved")
+    monkeypatch.chdir(here_.parent / "moved")
+    assert shown(dataprep, here_.parent / "moved").count(HERE) == expected.count(HERE)
+    monkeypatch.chdir(there)
+    with pytest.raises(ReadError, match="is missing|has changed"):
+        dp.open_dataset(str(here_.parent / "moved" / "second")).dropped()
+    with pytest.raises(ReadError, match="is missing|has changed"):
+        dp.open_dataset(str(here_.parent / "moved" / "first")).dropped()
+
+
+def test_forget_follows_the_paths_of_the_run(runs, monkeypatch):
+    """From another folder with runs of the same names, which are not changed."""
+    here_, there = runs
+    monkeypatch.chdir(there)
+    before = {path: path.read_bytes() for path in there.rglob("*") if path.is_file()}
+    ids = [row["id"] for row in dp.open_dataset(str(here_ / "second"))][:1]
+    done = dp.forget("../here", ids, of="../here/second")
+    assert sorted(Path(url).name for url, n in done.removed.items() if n) == ["first", "second"]
+    assert {path: path.read_bytes() for path in there.rglob("*") if path.is_file()} == before

@@ -9,7 +9,9 @@ from typing import ClassVar
 import pytest
 
 import dataprep as dp
+from dataprep.errors import InUse
 from dataprep.extend import Stage
+from dataprep.store.lease import held
 from killed import kills
 from laws import dataset_of
 
@@ -53,6 +55,18 @@ def test_forget(home, monkeypatch) -> None:
         if n == 40:  # the documents themselves are removed now
             break
     assert n == 40
+
+
+@pytest.mark.parametrize("name", ["index", "clean/index"])
+def test_forget_beside_a_build(home, name) -> None:
+    """Refused, since the build would end with an error or have the documents; later, the lease keeps no folder."""
+    before = sorted(home.rglob("*"))
+    with held(str(home / name)), pytest.raises(InUse, match=f"run/{name} is in use by pid "):
+        dp.forget(str(home), [0], of="clean")
+    assert sorted(home.rglob("*")) == before
+    dp.forget(str(home), [0], of="clean")
+    assert not (home / "clean" / "index").exists()
+    assert list(left_of_indexes(home)) == []
 
 
 def test_a_recipe_that_hides(home, tmp_path, monkeypatch) -> None:

@@ -83,15 +83,6 @@ def docs(tmp_path_factory):
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_sync():
-    """Small files by the hundred: waiting for the disk each time would take a minute."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr("os.fsync", lambda _: None)
-    yield
-    patch.undo()
-
-
 def without(text, cuts):
     """A text without spans of its bytes."""
     data, at, left = text.encode(), 0, []

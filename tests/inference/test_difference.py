@@ -32,8 +32,8 @@ def test_a_difference_is_shown():
     assert low < mean < high < 0
     empty = [np.append(x, 0.0) for x in (base, tuned, sizes)]
     assert interval(*empty) == found
-    assert verdict("loss", found, 40).endswith("): the tuned model is better")
-    assert verdict("loss", interval(tuned, base, sizes), 40).endswith("): the base is better")
+    assert verdict("loss", found, 40).endswith("): of these two models, the tuned model is better")
+    assert verdict("loss", interval(tuned, base, sizes), 40).endswith("): of these two models, the base is better")
 
 
 def test_too_few_to_tell():

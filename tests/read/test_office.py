@@ -56,6 +56,19 @@ def test_epub(tmp_path) -> None:
         rows(packed(tmp_path / "b.epub", files=files))
 
 
+def test_a_book_that_names_a_chapter_many_times(tmp_path, monkeypatch) -> None:
+    """Chapters that expand to far more than the file has are one sentence, as those of an archive are."""
+    pytest.importorskip("resiliparse")
+    monkeypatch.setattr("dataprep.read.archive_members.MOST_BYTES", 1 << 20)
+    spine = OPF.replace('<itemref idref="a"/>', '<itemref idref="a"/>' * 20)
+    files = {"META-INF/container.xml": CONTAINER, "OEBPS/two.xhtml": "<p>two</p>"}
+    url = packed(tmp_path / "a.epub", files=files | {"OEBPS/book.opf": spine, "OEBPS/one a.xhtml": " " * (1 << 20)})
+    with pytest.raises(ReadError, match="it expands to over 250 times its size, as zip bombs do"):
+        rows(url)
+    url = packed(tmp_path / "b.epub", files=files | {"OEBPS/book.opf": OPF, "OEBPS/one a.xhtml": "<p>one</p>"})
+    assert [text for _, text, _ in rows(url)] == ["two", "one"]
+
+
 def test_pdf(tmp_path) -> None:
     """Pages with their numbers; one without text is dropped; scans and cut files are one sentence, and listed."""
     pytest.importorskip("pypdfium2")

@@ -72,6 +72,20 @@ def test_source_code(tmp_path) -> None:
         read(tmp_path, "a.rs", "fn main() {}\n")
 
 
+def test_the_source_of_small_files_is_their_folder(tmp_path) -> None:
+    """A source for each file would tell nothing; a file that is named has its own name, and so has an mbox."""
+    for name in ("pkg/one.py", "pkg/two.py", "LICENSE"):
+        (tmp_path / "code" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / "code" / name).write_text("text")
+    docs = dp.read(str(tmp_path / "code"), format="code")
+    assert [row["source"] for row in docs] == ["code", "pkg", "pkg"]
+    assert dp.read(str(tmp_path / "code/pkg/one.py"), format="code")[0]["source"] == "one.py"
+    (tmp_path / "mail").mkdir()
+    for name, head in (("letter.eml", ""), ("note.eml", ""), ("list.mbox", "From a\n")):
+        (tmp_path / "mail" / name).write_text(f"{head}From: a@b.example\n\nSome text.\n")
+    assert [row["source"] for row in dp.read(str(tmp_path / "mail"))] == ["mail", "list", "mail"]
+
+
 def test_notebooks(tmp_path) -> None:
     """Cells of text as they are, cells of code in backticks, and no outputs."""
     cells = [

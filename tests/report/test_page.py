@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import dataprep as dp
+from dataprep import report
 from dataprep.history.run_summary import summarize
-from dataprep.report import render, results, write
+from dataprep.report import colours, render, results, write
 
 VOID = {"meta", "link", "br", "wbr"}
 
@@ -36,7 +40,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] not in ("style", "script"):
             self.said.append(data)
 
 
@@ -74,9 +78,13 @@ def test_everything_is_told(page):
 
 
 def test_nothing_from_the_corpus_is_html(page):
-    """Texts, sources, reasons, folder names and samples stay text; the page runs and loads nothing."""
+    """Texts, sources, reasons, folder names and samples stay text; the page runs its own script, and loads nothing."""
     reader, said = read(page)
-    assert not {"script", "img", "iframe", "object", "embed"} & reader.tags
+    assert not {"img", "iframe", "object", "embed"} & reader.tags
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{allowed}'\"" in page
+    assert script == Path(report.__file__).with_name("page.js").read_text(encoding="utf-8")
     assert '<script>alert("x")</script>' in said
     assert "short <script>" in said
     names = {name for name, _ in reader.attributes}
@@ -85,6 +93,31 @@ def test_nothing_from_the_corpus_is_html(page):
     assert not re.search(r"@import|url\(", page)
     assert "\x00" not in page
     assert "\x07" not in page
+
+
+def test_colours_of_reasons_are_fixed(page):
+    """A colour depends on the names of reason and stage alone; no hue is near that of kept documents."""
+    assert colours.style_of("Exact", "duplicate") == "--h:45;--v:0"
+    assert colours.style_of("Nobody", "a reason of mine") == "--h:49;--v:1"
+    assert colours.style_of("MinHash", "near_duplicate") in page
+    hues = [int(re.findall(r"\d+", colours.style_of("x", f"reason {i}"))[0]) for i in range(500)]
+    assert all(hue <= 190 or hue >= 280 for hue in (*hues, *colours.HUES.values()))
+    assert len(set(hues)) > 200
+    assert len(set(colours.HUES.values())) == len(colours.HUES)
+
+
+def test_text_that_a_stage_cut_narrows_the_funnel(tmp_path):
+    """A stage that keeps all documents and cuts half of the text has a flat shape of documents, and one of text."""
+    (tmp_path / "in.jsonl").write_text('{"text": "' + "a" * 50 + '"}\n' * 1)
+    docs = dp.Pipeline(dp.Map(halved)).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    page = render(summarize(docs.url))
+    shapes = re.findall(r'<path class="kept" d="M0,0 H([\d.]+) L([\d.]+),10', page)
+    assert shapes[-2:] == [("100.000", "100.000"), ("100.000", "50.000")]
+
+
+def halved(text: str) -> str:
+    """Cut half of a text."""
+    return text[: len(text) // 2]
 
 
 def test_it_can_be_read_by_those_who_do_not_see_it(page):
@@ -105,7 +138,7 @@ def test_figures_add_up(rich, page):
     assert f"{came:,} documents read" in said
     assert f"{docs.count:,} documents kept" in said
     gone = [drop for drop in docs.drops().to_pylist() if drop["duplicate_of"] is not None]
-    assert f"{len(gone):,} documents were dropped for" in said
+    assert f"{len(gone):,} duplicates in" in said
 
 
 def test_a_poor_run_has_a_short_page(poor):

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import NamedTuple
 
 from twins.folding import fold_chars
 from twins.unicode import NO_WORD, points
 from twins.words import kinds_of_words
 
 
-def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
-    """RefinedWeb on one text: reason or None, the text left, lines by what became of them."""
+class Page(NamedTuple):
+    """RefinedWeb on one text: reason or None, the text left, lines by what became of them, and what each rule cut.
+
+    cuts: {rule: [times, bytes]}. lost: the share of words that were removed.
+    """
+
+    reason: str | None
+    text: str
+    lines: Counter
+    cuts: dict
+    lost: float
+
+
+def refinedweb(text: str, rule) -> Page:
+    """RefinedWeb on one text, by the rules of the paper or of DCLM."""
     if rule.preset == "dclm":
         return dclm(text, rule)
-    seen, left, before, after = Counter(), [], 0, 0
+    seen, left, before, after, cuts = Counter(), [], 0, 0, {}
     inf = float("inf")
     most_numeric = inf if rule.max_numeric is None else rule.max_numeric
     for raw in text.splitlines(keepends=True):
@@ -38,21 +52,36 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
             edited = without_phrases(line.strip(), rule)
             what = "valid" if edited == line.strip() else "edited"
         seen[what] += 1
-        if what == "valid":
-            left.append(raw)
-            after += len(words)
-        elif what == "edited" and (remain := kinds_of_words(edited, rule.word_split)):
-            left.append(edited.strip() + ending)
+        kept = raw if what == "valid" else ""
+        if what == "edited" and (remain := kinds_of_words(edited, rule.word_split)):
+            kept = edited.strip() + ending
             after += len(remain)
-    if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
-        return "removed_words", "", seen
-    return ("empty", "", seen) if after == 0 else (None, "".join(left), seen)
+        left.append(kept)
+        after += len(words) if what == "valid" else 0
+        cut(cuts, what, raw, kept)
+    return page_of(text, "".join(left), seen, cuts, before, after, rule)
 
 
-def dclm(text: str, rule) -> tuple[str | None, str, Counter]:
+def cut(cuts: dict, rule: str, line: str, left: str) -> None:
+    """Add to `cuts` what a rule removed from a line."""
+    if rule != "valid":
+        found = cuts.setdefault(rule, [0, 0])
+        found[0], found[1] = found[0] + 1, found[1] + len(line.encode()) - len(left.encode())
+
+
+def page_of(text: str, left: str, seen: Counter, cuts: dict, before: int, after: int, rule) -> Page:
+    """The verdict on a page of which so many words are left."""
+    lost = (before - after) / max(1, before)
+    most = float("inf") if rule.max_removed_words is None else rule.max_removed_words
+    if before - after > most * before:
+        return Page("removed_words", "", seen, cuts, lost)
+    return Page("empty" if before == 0 or after == 0 else None, left, seen, cuts, lost)
+
+
+def dclm(text: str, rule) -> Page:
     """The same for DCLM's preset: each rule on the whole page, which is stripped after it."""
-    inf, what = float("inf"), {}
-    page = list(enumerate(text.split("\n")))
+    inf, what, lines = float("inf"), {}, text.split("\n")
+    page = list(enumerate(lines))
     shown = [i for i, line in page if line.strip()]
     for name, change in dclm_steps(rule, inf):
         left = []
@@ -66,11 +95,13 @@ def dclm(text: str, rule) -> tuple[str | None, str, Counter]:
                 left.append((i, new))
         page = left if name == "few_words" else stripped(left)
     seen = Counter(what.get(i, "valid") for i in shown)
-    left = "\n".join(line for _, line in page).strip()
-    before, after = counted(text), counted(left)
-    if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
-        return "removed_words", "", seen
-    return ("empty", "", seen) if before == 0 or after == 0 else (None, left, seen)
+    left, cuts = dict(page), {}
+    for i, line in enumerate(lines):
+        end = "\n" * (i < len(lines) - 1)
+        if i in what and i in shown:
+            cut(cuts, what[i], line + end, left[i] + end if i in left else "")
+    text_left = "\n".join(left.values()).strip()
+    return page_of(text, text_left, seen, cuts, counted(text), counted(text_left), rule)
 
 
 def dclm_steps(rule, inf: float):

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from dataprep import __version__
-from dataprep.errors import InUse, Transient, WorkerDied, counted, shown
+from dataprep.errors import InUse, Replaced, Transient, WorkerDied, counted, shown
 from dataprep.store.stopping import CODES, stopped_in
 from dataprep.train.ranks import is_first_here
 
@@ -53,7 +53,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         _complain(in_options(" ".join(sentence_of(e).split()), app, sys.argv))
-        again = isinstance(e, (InUse, Transient, WorkerDied)) or is_network(e)
+        again = isinstance(e, (InUse, Replaced, Transient, WorkerDied)) or is_network(e)
         sys.exit(TRY_AGAIN if again else 1)
     except KeyboardInterrupt:  # while the options are declared, before the command begins
         _complain(_stopped())

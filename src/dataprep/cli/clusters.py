@@ -83,10 +83,10 @@ def _print_clusters(console: Console, folder: str, shown: list[Cluster], source:
     documents = pairs_of(folder, [cluster.examples[0] for cluster in shown])
     for cluster in shown:
         home = f" of {cluster.duplicate_of_dataset}" if cluster.duplicate_of_dataset else ""
-        dropped = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
-        counted = "" if source is None else f" of {source}"
+        dropped = counted(cluster.removed, "document")
+        whose = "" if source is None else f" of {source}"
         kept = f"[bold]{show_id(cluster.duplicate_of)}[/]{escape(home)}"
-        head = f"[bold]{dropped}[/]{escape(counted)} dropped as duplicates of {kept}"
+        head = f"[bold]{dropped}[/]{escape(whose)} dropped as duplicates of {kept}"
         console.rule(head, align="left", style="dim")
         for (stage, reason), count in cluster.reasons.most_common():
             console.print(f"  {count:,} {escape(stage)}: {escape(reason)}", highlight=False)
@@ -151,7 +151,7 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
     for repeat in repeats:
         home = f" of {repeat.duplicate_of_dataset}" if repeat.duplicate_of_dataset else ""
         console.rule(
-            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first occurs in "
+            f"[bold]{counted(repeat.times, 'time')}[/] {_span(repeat)}, first occurs in "
             f"[bold]{show_id(repeat.duplicate_of)}[/]"
             f"{escape(home)} at byte {repeat.duplicate_of_start:,} [dim]{escape(repeat.stage)}[/]",
             align="left", style="dim",
@@ -176,4 +176,6 @@ def _print_centroids(console: Console, folder: str, n: int) -> None:
 
 
 def _span(repeat: RepeatedCut) -> str:
-    return f"{repeat.n_bytes:,}" + (f" to {repeat.most_bytes:,}" if repeat.most_bytes > repeat.n_bytes else "")
+    if repeat.most_bytes == repeat.n_bytes:
+        return counted(repeat.n_bytes, "byte")
+    return f"{repeat.n_bytes:,} to {counted(repeat.most_bytes, 'byte')}"

@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.filesize import decimal
@@ -138,7 +138,7 @@ def report(encode, out):
     return write_report(out.rpartition("/")[0], f"{{out}}/report.html")
 '''
 UNITS = {  # others: page
-    "text": "file", "jsonl": "record", "json": "record", "csv": "row", "parquet": "row",
+    "text": "file", "code": "file", "jsonl": "record", "json": "record", "csv": "row", "parquet": "row",
     "Dataset": "document", "hf": "row", "html": "file", "notebook": "file",
     "docx": "file", "epub": "chapter", "mail": "message", "sqlite": "row", "stackexchange": "row",
 }  # fmt: skip
@@ -182,6 +182,7 @@ def init(
 
 def _print_found(console: Screen, found: FolderContents) -> None:
     """Print a row per format, and how many files are left out, and why."""
+    from dataprep.read.cures import cure_of
     from dataprep.read.survey import HINTS
 
     table = table_of("found", "text in", "files", "stored", left=2)
@@ -190,11 +191,12 @@ def _print_found(console: Screen, found: FolderContents) -> None:
             stored = decimal(group.stored[name])
             table.add_row(name, "messages" if group.chats else escape(group.text), f"{count:,}", stored)
     console.print(table)
-    for reason, n in sorted(Counter(found.left_out.values()).items()):
-        some = [url for url, why in found.left_out.items() if why == reason][:SHOWN]
-        more = " ..." if n > SHOWN else ""
-        listed = escape(", ".join(some)) + more
-        console.print(f"[yellow]left out, {reason}:[/] {n:,} ({listed}){HINTS.get(reason, '')}", soft_wrap=True)
+    rows = {url: (why, f"; {cure_of(url)}" if why == "unknown_type" else HINTS.get(why, ""))
+            for url, why in found.left_out.items()}  # fmt: skip
+    for (reason, cure), n in sorted(Counter(rows.values()).items()):
+        some = [url for url, row in rows.items() if row == (reason, cure)][:SHOWN]
+        listed = escape(", ".join(some)) + (" ..." if n > SHOWN else "")
+        console.print(f"[yellow]left out, {reason}:[/] {n:,} ({listed}){escape(cure)}", soft_wrap=True)
 
 
 def written(folder: str, found: FolderContents, file: str) -> str:
@@ -245,7 +247,8 @@ def _shown(paths: Sequence[str]) -> str:
 def _options(group: FileGroup) -> str:
     """Return the arguments of `dp.read` after the paths."""
     named = "" if group.text == "text" else f", text={group.text!r}"
-    return f'{named}, on_bad_file="skip"'
+    others = "".join(f", {name}={value!r}" for name, value in group.options)
+    return f'{named}{others}, on_bad_file="skip"'
 
 
 def _cleaning(documents: Sequence[FileGroup]) -> str:
@@ -256,7 +259,10 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
     from dataprep.read import read
 
     paths = [group.paths[0] if len(group.paths) == 1 else group.paths for group in documents]  # as in the file
-    found = [read(path, text=group.text, on_bad_file="skip") for path, group in zip(paths, documents, strict=True)]
+    options: list[dict[str, Any]] = [
+        dict(group.options) | ({"text": group.text} if group.text != "text" else {}) for group in documents
+    ]
+    found = [read(path, on_bad_file="skip", **given) for path, given in zip(paths, options, strict=True)]
     samples = [docs.sample(SAMPLE_BYTES) for docs in found]
     n = left = sum(map(_count, samples))
     languages, lines = "The languages were not determined: that needs the package py3langid.", []

@@ -29,6 +29,7 @@ class Listed(NamedTuple):
         function: the name of its function in the module `module` of this folder.
         prints: True if the command only prints its result, so that it has no --quiet.
         help: the first paragraph of the function's docstring.
+        reads: the parameters with folders of results that must not be replaced while the command reads them.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Listed(NamedTuple):
     function: str
     help: str
     prints: bool = False
+    reads: tuple[str, ...] = ()
 
 
 PANELS: dict[str, tuple[Listed, ...]] = {
@@ -50,23 +52,23 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Estimate peak memory, disk, passes and time of a run, by running it on a sample."),
     ),
     "Inspect a run": (
-        Listed("status", "status", "status", prints=True, help=
+        Listed("status", "status", "status", prints=True, reads=("folder",), help=
                "Show the finished and remaining work of a folder, the process that writes into it, and the last "
                "failure."),
-        Listed("inspect", "look", "inspect", prints=True, help=
+        Listed("inspect", "look", "inspect", prints=True, reads=("folder",), help=
                "Show the documents that each stage kept and dropped, by source and reason, with examples."),
         Listed("report", "look", "report", help=
                "Write one HTML page about a run, from the input to token shards and training; it needs no other "
                "files."),
-        Listed("why", "why", "why", prints=True, help=
+        Listed("why", "why", "why", prints=True, reads=("folder",), help=
                "Show why a document was dropped or cut: stages, reasons, spans, texts, and the document kept for it."),
-        Listed("clusters", "clusters", "clusters", prints=True, help=
+        Listed("clusters", "clusters", "clusters", prints=True, reads=("folder",), help=
                "Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words "
                "that differ."),
-        Listed("diff", "diff", "diff", prints=True, help=
+        Listed("diff", "diff", "diff", prints=True, reads=("a", "b"), help=
                "Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and "
                "examples."),
-        Listed("search", "search", "search", prints=True, help=
+        Listed("search", "search", "search", prints=True, reads=("folder",), help=
                "Count and show the occurrences of a text in a corpus; with --longest, those of the longest shared "
                "passage."),
     ),
@@ -78,7 +80,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "further."),
         Listed("tokenizer-stats", "tokenizer", "tokenizer_stats", prints=True, help=
                "Report on a tokenizer: bytes per token by source and language, rare and long tokens."),
-        Listed("show", "tokens", "show", prints=True, help=
+        Listed("show", "tokens", "show", prints=True, reads=("folder",), help=
                "Show one document as the trainer reads it: its tokens with their ids, its source and its shard."),
         Listed("export", "tokens", "export", help=
                "Write token shards in the format of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."),
@@ -162,7 +164,7 @@ class _InList(TyperCommand):
         listed = self.listed
         with importing():
             module = importlib.import_module(f".{listed.module}", __package__)
-        run = _stoppable(getattr(module, listed.function))
+        run = _stoppable(getattr(module, listed.function), listed.reads)
         if not listed.prints:
             from .quiet import may_be_quiet
 
@@ -191,19 +193,30 @@ def loaded(command: Any) -> Any:
     return command.load() if isinstance(command, _InList) else command
 
 
-def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes."""
+def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
+    """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
+
+    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             check_paths(options)
-            with clean_end():
+            with clean_end(), _one_result([options[name] for name in reads]):
                 command(*args, **options)
         except KeyboardInterrupt:
             sys.exit(CODES[0])
 
     return run
+
+
+def _one_result(folders: list[str]) -> contextlib.AbstractContextManager[Any]:
+    if not folders:
+        return contextlib.nullcontext()
+    from dataprep.core.output.one_result import one_result
+
+    return one_result(*folders)
 
 
 @contextlib.contextmanager

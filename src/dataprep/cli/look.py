@@ -33,6 +33,8 @@ SHADES = " ░▒▓█"
 BAR_CHARS = 40
 LATEST_MONTHS = 36
 LISTED = 10  # sources in an error
+MOST_SOURCES, MOST_COUNTS = 6, 12  # of a stage, without --all
+LEGEND = "- documents dropped for this reason   . a count of the stage"
 ALIGNED = 100_000_000  # documents, below which the tables of all stages have equal first columns
 FITS = {  # counts of Estimators, and their names
     "documents": "documents", "bands": "bands", "rows": "rows", "threshold": "threshold", "candidates": "candidates",
@@ -45,9 +47,15 @@ def inspect(
     folder: RunFolder,
     examples: Annotated[int, typer.Option(min=0, help="Number of dropped documents to show for each reason.")] = 1,
     source: Annotated[str | None, typer.Option(help="Show only this source.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show all sources and counts, not only those with the largest numbers.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the documents that each stage kept and dropped, by source and reason, with examples."""
+    """Show the documents that each stage kept and dropped, by source and reason, with examples.
+
+    The sources that lost most documents come first. JSON has all sources.
+    """
     opened = [open_dataset(found.url) for found in datasets(folder, saved=False)]
     stages = [stage for docs in opened for stage in docs.stats]
     known = {name for stage in stages for name in (*stage.into, *stage.out)}
@@ -69,13 +77,14 @@ def inspect(
             if stage.name.startswith(STAGE):
                 print_messages(console, stage)
                 continue
-            console.print(_stage_table(stage, source))
+            console.print(_stage_table(stage, source, everything=everything))
             _print_examples(console, stage, examples, source)
             _print_cuts(console, stage, examples, source)
         _print_fits(console, manifest.fits)
         _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
+    console.print(LEGEND, style="dim", highlight=False)
     duplicates = find_clusters(folder)
     alarms = [*pair_alarms(duplicates.source_pairs(), stages), str(duplicates.no_survivor())]
     for alarm in filter(None, alarms):
@@ -125,35 +134,54 @@ def _print_model(console: Console, folder: str) -> None:
     """Print totals of token shards and losses of training, if the run has them."""
     found = _model_figures(folder)
     if found["shards"]:
-        said = "{tokens:,} tokens of {documents:,} documents, a vocabulary of {vocab_size:,}"
+        n = found["shards"]
+        of = f"{counted(n['tokens'], 'token')} of {counted(n['documents'], 'document')}"
         console.rule("[bold]tokens", align="left", style="dim")
-        console.print(said.format_map(found["shards"]), highlight=False)
+        console.print(f"{of}, a vocabulary of {n['vocab_size']:,}", highlight=False)
     if found["training"]:
         console.rule("[bold]training", align="left", style="dim")
         losses = (f"{at['val_loss']:.3f} at step {at['step']:,}" for at in found["training"].values())
         console.print(f"validation loss {', '.join(losses)}", highlight=False)
 
 
-def _stage_table(stage: StageStats, only: str | None) -> Table:
-    """Return a row per source, each followed by a row per drop reason."""
+def _stage_table(stage: StageStats, only: str | None, *, everything: bool = True) -> Table:
+    """Return a table of a stage: totals, then a row per source, each followed by a row per drop reason.
+
+    The sources that lost most documents come first. only: the source to show, without totals; None: all. everything: if
+    False, only the first sources and the largest counts are shown.
+    """
     unit = unit_of(max((amount.bytes for side in (stage.into, stage.out) for amount in side.values()), default=0))
     table = table_of("source", "in", "kept", "dropped", f"{unit.name} in", f"{unit.name} kept")
     table.title, table.title_justify = escape(stage.name), "left"
     table.columns[0].min_width = 28 if stage.docs_in < ALIGNED else None  # longer numbers need the space
+
+    def add(name: str, read: Amount, kept: Amount, dropped: dict[str, int]) -> None:
+        row = (f"{read.docs:,}", f"{kept.docs:,}", f"{read.docs - kept.docs:,}")
+        table.add_row(name, *row, unit.show(read.bytes), unit.show(kept.bytes))
+        for reason, n in sorted(dropped.items(), key=lambda item: (-item[1], item[0])):
+            table.add_row(f"  - {escape(reason)}", "", "", f"{n:,}", style="dim")
+
     none = Amount()
-    for name in sorted(stage.into):
-        if only in (None, name):
-            read, kept = stage.into[name], stage.out.get(name, none)
-            row = (f"{read.docs:,}", f"{kept.docs:,}", f"{read.docs - kept.docs:,}")
-            table.add_row(escape(one_line(name)), *row, unit.show(read.bytes), unit.show(kept.bytes))
-            for reason, sources in sorted(stage.dropped.items()):
-                if name in sources:
-                    table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")
+    names = [name for name in stage.into if only in (None, name)]
+    lost = {name: stage.into[name].docs - stage.out.get(name, none).docs for name in names}
+    names.sort(key=lambda name: (-lost[name], -stage.into[name].bytes, name))
+    if only is None and len(names) > 1:
+        add("[bold]all sources[/]", stage.total(stage.into), stage.total(stage.out), stage.reasons)
+    shown = names if everything else names[:MOST_SOURCES]
+    for name in shown:
+        dropped = {why: sources[name].docs for why, sources in stage.dropped.items() if name in sources}
+        add(escape(one_line(name)), stage.into[name], stage.out.get(name, none), dropped)
+    if left := names[len(shown) :]:
+        table.add_row(f"{counted(len(left), 'more source')}, see --all", "", "", f"{sum(lost[n] for n in left):,}")
     if only is None:
         if stage.cut:
             table.add_row("  . bytes cut", "", "", f"{stage.cut:,}", style="dim")
-        for name, n in sorted(stage.counts.items()):
+        most = None if everything or len(stage.counts) <= MOST_COUNTS + 1 else MOST_COUNTS
+        for name, n in sorted(stage.counts.most_common(most)):
             table.add_row(f"  . {escape(name)}", "", "", f"{n:,}", style="dim")
+        if most is not None:
+            smaller = counted(len(stage.counts) - most, "smaller count")
+            table.add_row(f"  . {smaller}, see --all", "", "", "", style="dim")
     return table
 
 
@@ -195,8 +223,8 @@ def print_messages(console: Console, stats: StageStats) -> None:
     """Print the figures of a `MessageStats` stage to the terminal: lists and histograms, one below the other."""
     conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, {}).values())
     people = sum(of_family(stats.counts, "author").values())
-    head = f"[bold]{escape(stats.name)}[/]: {people:,} messages of people in {conversations:,} conversations"
-    console.print(head, highlight=False)
+    amounts = f"{counted(people, 'message')} of people in {counted(conversations, 'conversation')}"
+    console.print(f"[bold]{escape(stats.name)}[/]: {amounts}", highlight=False)
     for name, title in TITLES.items():
         _print_bars(console, title, most_frequent(of_family(stats.counts, name)))
     _print_bars(console, "Messages by month", _rows(months_of(stats.counts)[-LATEST_MONTHS:]))

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from dataprep.core.model.batch import show_id
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, require
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
@@ -104,7 +104,7 @@ def _print(made: Any) -> None:
     """Print the number of texts, the accuracy, and the confusion table."""
     console = Screen(highlight=False)
     tested = {label: sum(row.values()) for label, row in made.confusion.items()}
-    console.print(f"{sum(made.n_train.values()):,} texts of {len(made.labels)} labels were learned")
+    console.print(f"{counted(sum(made.n_train.values()), 'text')} of {len(made.labels)} labels were learned")
     n = sum(tested.values())
     console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are identified correctly; a row per true label")
     shown = sorted(tested, key=lambda label: (-tested[label], label))[:SHOWN]
@@ -127,16 +127,18 @@ def export_model(
     adapter_only: Annotated[
         bool, typer.Option("--adapter-only", help="Write only the LoRA adapter, in PEFT's format.")
     ] = False,
+    gguf: Annotated[bool, typer.Option("--gguf", help="Also write model.gguf, for llama.cpp.")] = False,
 ) -> None:
     """Write a model as a Hugging Face folder, which transformers opens."""
     if adapter_only:
+        require(not gguf, "--gguf cannot be used with --adapter-only; give one of them")
         from dataprep.inference.adapter import export_adapter
 
         say(export_adapter(folder, out))
         return
     from dataprep.inference.export_model import export_model as export
 
-    say(export(folder, out, adapter=adapter))
+    say(export(folder, out, adapter=adapter, gguf=gguf))
 
 
 def train_ngram(
@@ -164,7 +166,7 @@ def train_ngram(
         memory=memory, binary=binary,
     )  # fmt: skip
     console = Screen(highlight=False)
-    console.print(f"{model.n_sentences:,} sentences, {model.n_words:,} words")
+    console.print(f"{counted(model.n_sentences, 'sentence')}, {counted(model.n_words, 'word')}")
     for n, (count, discounts) in enumerate(zip(model.counts, model.discounts, strict=True), 1):
         console.print(f"{n}-grams: {count:,}; discounts {', '.join(f'{d:.4g}' for d in discounts)}")
     console.print(escape(model.binary or model.path))

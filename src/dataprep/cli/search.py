@@ -133,7 +133,7 @@ def _print_longest(console: Console, index: SuffixIndex, text: str, limit: int, 
         console.print(f"no passage of the text occurs in {_corpus(index)}", highlight=False, soft_wrap=True)
         return
     share = shared.n_bytes / len(text.encode())
-    passage = f"{shared.n_bytes:,} bytes from byte {shared.start:,} on ({share:.0%} of the text)"
+    passage = f"{counted(shared.n_bytes, 'byte')} from byte {shared.start:,} on ({share:.0%} of the text)"
     console.print(f"{passage} occur {_times(shared.count)} in {_corpus(index)}", highlight=False, soft_wrap=True)
     _print_occurrences(console, index.find(shared.text, limit, context), shared.count)
 
@@ -147,7 +147,7 @@ def _print_file(console: Console, index: SuffixIndex, path: str, limit: int, con
         _print_longest(console, index, texts[0], limit, context)
         return
     found = index.contamination(texts).sort_by([("longest_bytes", "descending"), ("text", "ascending")])
-    console.print(f"{len(texts):,} texts of {path} against {_corpus(index)}", highlight=False, soft_wrap=True)
+    console.print(f"{counted(len(texts), 'text')} of {path} against {_corpus(index)}", highlight=False, soft_wrap=True)
     console.print(_contamination(found.slice(0, limit)))
 
 

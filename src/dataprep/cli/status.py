@@ -53,7 +53,7 @@ def _figures(one: FolderStatus) -> dict[str, Any]:
 
 
 def _amounts(one: FolderStatus) -> str:
-    tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
+    tokens = "" if one.tokens is None else f", {counted(one.tokens, 'token')}"
     totals = f"{counted(one.documents or 0, 'document')}{tokens}, {decimal(one.bytes or 0)}"
     if one.done is None:
         return "" if one.documents is None else f", {totals}"

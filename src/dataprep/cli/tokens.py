@@ -14,6 +14,7 @@ from rich.text import Text
 from dataprep import pipeline_file
 from dataprep.core.model.batch import parse_id, show_id
 from dataprep.core.output.layout import RUN, Folder
+from dataprep.core.output.one_result import one_result
 from dataprep.errors import PlanError, counted
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
@@ -43,12 +44,14 @@ def verify(
         if repair is not None:
             steps = pipeline_file.load(repair)
             mend(folder, runner_of(workers), lambda: _run(steps, folder, workers))
-        found = check(folder, runner_of(workers))
+        with one_result(folder):
+            found = check(folder, runner_of(workers))
+            totals = {url: None if bad else stated_totals(url) for url, bad in found.items()}
     if as_json:
-        folders = [of_folder(url, bad, None if bad else stated_totals(url)) for url, bad in found.items()]
+        folders = [of_folder(url, bad, totals[url]) for url, bad in found.items()]
         print_json({"schema": SCHEMA, "good": not any(found.values()), "folders": folders})
     else:
-        _print_problems(found)
+        _print_problems(found, totals)
     if any(found.values()):
         raise typer.Exit(1)
 
@@ -62,10 +65,8 @@ def _run(steps: list[Any], folder: str, workers: int) -> None:
         say(f"{done.name}: {' '.join(str(done.result).split())}")
 
 
-def _print_problems(found: dict[str, Any]) -> None:
-    """Print the result of `verify`."""
-    from dataprep.history.verify import stated_totals
-
+def _print_problems(found: dict[str, Any], of_good: dict[str, Any]) -> None:
+    """Print the result of `verify`; of_good: the totals of each folder without problems."""
     console = Screen(highlight=False)
     for url, problems in found.items():
         if problems:
@@ -78,11 +79,12 @@ def _print_problems(found: dict[str, Any]) -> None:
                 table.add_row(escape(p.file), f"[red]{escape(p.found)}[/]", escape(p.do))
             console.print(table)
         else:
-            totals = stated_totals(url)
-            tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
+            totals = of_good[url]
+            tokens = "" if totals["tokens"] is None else f", {counted(totals['tokens'], 'token')}"
             amounts = totals["kind"]  # a tokenizer or a preset
             if totals["documents"] is not None:
-                amounts = f"{counted(totals['documents'], 'document')}{tokens}, {totals['bytes']:,} bytes of text"
+                size = f"{counted(totals['bytes'], 'byte')} of text"
+                amounts = f"{counted(totals['documents'], 'document')}{tokens}, {size}"
             root = "" if totals["root"] is None else f", shards {totals['root']}"
             console.print(f"[green]good[/] {escape(url)}: {amounts}{root}", soft_wrap=True)
     n = sum(map(len, found.values()))
@@ -142,7 +144,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
     mask = shards.masks()[i]
     learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
     head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"
-    console.print(Text(printable(f"{head}  {len(ids):,} tokens"), "bold"), soft_wrap=True)
+    console.print(Text(printable(f"{head}  {counted(len(ids), 'token')}"), "bold"), soft_wrap=True)
     pieces = _pieces(shards, shown)
     text, numbers = Text(), Text()
     for n, (id_, piece, is_learned) in enumerate(zip(shown, pieces, learned, strict=True)):

@@ -15,7 +15,7 @@ from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, counted
 from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
@@ -29,6 +29,7 @@ from .options import Memory, Screen, Workers, one_line
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
+LEGEND = "- documents dropped for this reason   ~ documents with a changed column   . a count   + an added column"
 WORDS_SHOWN = 20  # of names
 
 
@@ -123,7 +124,8 @@ def dry_run(
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
     read = f"all {decimal(tried)}" if tried >= whole else f"{decimal(tried)} of about {decimal(whole)}"
-    console.print(f"\n[dim]dry run on {read} of text: {end}[/]", highlight=False)
+    console.print(f"\n[dim]{LEGEND}[/]", highlight=False)
+    console.print(f"[dim]dry run on {read} of text: {end}[/]", highlight=False)
 
 
 def _table(stages: Sequence[StageChanges]) -> Table:
@@ -138,7 +140,8 @@ def _table(stages: Sequence[StageChanges]) -> Table:
         rest = (pair for pair in sorted(counts.items()) if pair[0].partition(".")[0] not in (WORD, ORDINARY))
         rows += [(f". {name}", k) for name, k in rest]
         words = costliest(counts)
-        rows += [(f". {WORD}.{word}, {n:,} times as an ordinary word", k) for word, k, n in words[:WORDS_SHOWN]]
+        shown = words[:WORDS_SHOWN]
+        rows += [(f". {WORD}.{word}, {counted(n, 'time')} as an ordinary word", k) for word, k, n in shown]
         rows += [(". other words of names", sum(k for _, k, _ in words[WORDS_SHOWN:]))] if words[WORDS_SHOWN:] else []
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")

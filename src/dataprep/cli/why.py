@@ -84,7 +84,7 @@ def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
         _, start, end = united(*(np.array([getattr(cut, name) for cut in cuts]) for name in ("id", "start", "end")))
         n_bytes = int((end - start).sum())
         spans = "one span" if len(start) == 1 else f"{len(start):,} spans"
-        head = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
+        head = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {counted(n_bytes, 'byte')}"
         console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
         named = [cut for cut in cuts if cut.duplicate_of is not None] or cuts  # the others are white space next to them
         for cut in named[:MOST_SPANS]:
@@ -97,7 +97,7 @@ def _print_rule_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
     """Print the cuts of rules that record no spans; to find them, the stages are run on the document again."""
     for (url, stage), group in groupby(rule_cuts(folder, fate.id), lambda cut: (cut.folder, cut.stage)):
         cuts = list(group)
-        size = f"{sum(cut.end - cut.start for cut in cuts):,} bytes"
+        size = f"{counted(sum(cut.end - cut.start for cut in cuts), 'byte')}"
         head = f"{escape(stage)} cut {counted(len(cuts), 'span')} out of [bold]{show_id(fate.id)}[/], {size}"
         console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
         for cut in cuts[:MOST_RULE_CUTS]:

@@ -16,9 +16,10 @@ from .model.dataset import Dataset, open_dataset
 from .model.estimator import Estimator
 from .model.stage import Stage
 from .output.commit import Output
-from .output.layout import folder_url
-from .run.context import context_of, place_of
+from .run.context import context_of
 from .run.execute import execute
+from .run.kept import check_can_keep
+from .run.kept import keep_dropped as save_dropped
 from .run.plan import Plan
 from .run.runner import Runner
 from .run.workers import guard
@@ -49,9 +50,12 @@ class Pipeline:
 
     def plan(self, docs: Dataset, out: str, runner: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        return Plan.of(docs, self.stages, place_of(folder_url(out), runner), context_of(runner))
+        return Plan.of(docs, self.stages, out, context_of(runner))
 
-    def run(self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> Dataset:
+    def run(
+        self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False,
+        keep_dropped: bool = False,
+    ) -> Dataset:  # fmt: skip
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
         A finished result of the same stages and input is only opened, and an unfinished one is resumed.
@@ -63,11 +67,19 @@ class Pipeline:
             replace: whether a result in `out` that was made by other stages or from other input is made again, except
                 for steps that did not change; False raises StaleOutput. The old result is kept until the new one is
                 complete.
+            keep_dropped: whether the dropped documents are saved, too, for which the input is read once more;
+                `dropped()`, `dataprep why` and the report then have them even if the input has moved.
+
+        Raises PlanError if `keep_dropped` is True and a stage hides the input.
         """
         guard()
+        if keep_dropped:
+            check_can_keep(docs, self.stages)
         context = context_of(runner)
         plan = self.plan(docs, out, context)
         with Output(plan.out, open_dataset).begin(plan.wanted, replace=replace) as work:
             if work.result is None:
                 execute(plan, work, context)
+        if keep_dropped and context.trial is None:
+            save_dropped(work.finished, self.stages, context)
         return work.finished

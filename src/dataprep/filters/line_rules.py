@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.score import number_or_null
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8
 
@@ -30,6 +32,7 @@ class CutLog(NamedTuple):
         spans: int64[n, 4], the row, start, end and rule of each cut, in the bytes of the batch; with n = 0, none is
             written.
         at: int64[2], the row of the document, and the number of spans that were written.
+        compared: float64[rows], the number for which a rule dropped the document; NaN if its rule compares none.
     """
 
     counts: I64
@@ -37,6 +40,7 @@ class CutLog(NamedTuple):
     n_bytes: I64
     spans: I64
     at: I64
+    compared: npt.NDArray[np.float64]
 
 
 @kernel(_nrt=False)
@@ -99,13 +103,15 @@ def rewritten(
         ends, codes = np.zeros(len(offsets), np.int64), np.zeros(batch.num_rows, np.uint8)
         sums = np.zeros((2, batch.num_rows, n_lines), np.int64)
         most = len(out) + batch.num_rows if stats.is_replay else 0
-        log = CutLog(counts, sums[0], sums[1], np.zeros((most, 4), np.int64), np.zeros(2, np.int64))
+        spans, compared = np.zeros((most, 4), np.int64), np.full(batch.num_rows, np.nan)
+        log = CutLog(counts, sums[0], sums[1], spans, np.zeros(2, np.int64), compared)
         kept = kernel(offsets, data, rules, out, ends, codes, log)
         keep, text = codes == 0, B.strings(ends[: kept + 1], out)
         if kept < batch.num_rows:
-            stats.drop(B.ids(batch)[~keep], pa.array(names).take(pa.array(codes[~keep])))
+            reasons = pa.array(names).take(pa.array(codes[~keep]))
+            stats.drop(B.ids(batch)[~keep], reasons, value=number_or_null(compared[~keep]))
         if stats.is_replay:
-            spans = log.spans[: int(log.at[1])]
+            spans = spans[: int(log.at[1])]
             row, start, end, rule = spans[keep[spans[:, 0]]].T
             reasons = cut_names.take(pa.array(rule))
             stats.cut(B.ids(batch)[row], start - offsets[row], end - offsets[row], reason=reasons)

@@ -11,7 +11,7 @@ from dataprep.core.output import owned
 from dataprep.core.output.layout import SPANS, VERDICTS, Folder
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, counted
 from dataprep.store import files, receipts
 
 from .family import Member
@@ -42,7 +42,7 @@ def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str
             stage.fit(docs, runner_of(runner), work)
             owned.move((files.join(work, FILTER), url))
             files.remove(work)
-            done = f"was filled again from the {docs.count:,} documents that are left"
+            done = f"was filled again from the {counted(docs.count, 'document')} that are left"
         for table in (VERDICTS, SPANS):  # the receipt states the bytes that the filter has now
             receipts.restate(step.path(table).removesuffix("parquet") + "json", url)
         yield f"{url} {done}"

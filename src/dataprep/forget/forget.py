@@ -20,6 +20,7 @@ from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.shown.notebook import block
 from dataprep.store import files, lease
+from dataprep.store.atomic import remove_empty
 
 from .copies import Copy
 from .datasets import remove_documents
@@ -94,13 +95,16 @@ def forget(
     lease.check_place(url)
     family = Family(url)
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
-    with lease.all_held([url, *(member.folder.url for member in family.members)]):
+    written = [*(member.folder for member in family.members), *family.indexes]
+    with lease.all_held([url, *(folder.url for folder in written)]):
         plan = Removal.of(family, given, of, with_copies=with_copies, missing_ok=missing_ok)
         removed, cleared = _apply(plan, runner)
         files.sweep(url)  # half-written files of killed attempts may hold texts
         for member in family.members:
             owned.settle(member.folder.url)
         elsewhere = remaining_files(family, plan.lists)
+    for index in family.indexes:  # without the lease, which is a file
+        remove_empty(files.path_of(index.url), above=files.path_of(url))
     return Forgotten(given, removed, plan.unknown, plan.copies, tuple(cleared), tuple(elsewhere))
 
 

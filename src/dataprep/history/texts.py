@@ -47,7 +47,7 @@ class DocumentsAsRead:
         Returns None if no Dataset has it, and the input cannot be used: it is missing or has changed, or stages changed
         the document before a later step dropped it.
         """
-        return self._last(self.folders, id_)
+        return self._last(self.folders, id_) or self._kept.get(id_)
 
     def text(self, id_: int, folder: str, stage: str) -> bytes | None:
         """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
@@ -151,6 +151,12 @@ class DocumentsAsRead:
             if left := [id_ for id_ in self.ids if id_ not in found]:
                 found |= look_up.documents(folder.url, left)
         return found
+
+    @cached_property
+    def _kept(self) -> dict[int, Row]:
+        """The documents that Pipelines dropped and kept with `keep_dropped=True`."""
+        homes = [Folder(folder.url).kept for folder in datasets(self.url, saved=False)]
+        return {id_: row for home in homes if home.is_dataset for id_, row in self._rows(home.url).items()}
 
     @cached_property
     def _dropped_first(self) -> dict[int, Row]:

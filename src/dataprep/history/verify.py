@@ -31,6 +31,7 @@ from dataprep.core.output.layout import (
     inside,
 )  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
@@ -66,17 +67,26 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
     hashes of its files; for token shards, see `verify_shards`.
 
-    Raises PlanError if `url` contains no finished result, and NewerFormat if a newer dataprep wrote one of its records.
+    Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
+    Replaced if a result was replaced while it was read.
     """
     url = url.rstrip("/")
     refuse_newer(url)
+    with one_result(url) as check_one:
+        found = _verified(url, runner_of(runner))
+        if any(found.values()):
+            check_one()
+    return found
+
+
+def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:
         msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
-    return of_sets | {folder.url: _verify(folder, runner_of(runner)) for folder in found.values()}
+    return of_sets | {folder.url: _verify(folder, runner) for folder in found.values()}
 
 
 def _sets(url: str) -> list[str]:
@@ -111,6 +121,7 @@ def _sealed(url: str) -> list[Folder]:
         datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
     homes = [url, *inside(url), *(one.path(OWN) for one in datasets)]
     models = [Folder(at) for at in dict.fromkeys(homes) if kind_of(at)]
+    datasets += [kept for one in datasets if one.readable is not None and (kept := one.kept).is_dataset]
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
 
@@ -203,7 +214,8 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
-        problems.append(Problem(MANIFEST, f"it states {manifest.docs:,} documents, its shards have {n:,}", AGAIN))
+        found = f"it states {counted(manifest.docs, 'document')}, its shards have {n:,}"
+        problems.append(Problem(MANIFEST, found, AGAIN))
     return [*problems, *_unnamed(folder, manifest)]
 
 
@@ -274,7 +286,7 @@ def _check(item: _StoredFile) -> list[Problem]:
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
     if files.size(url) != item.size:
-        return [Problem(item.name, f"has {files.size(url):,} bytes, {item.size:,} were written", AGAIN)]
+        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:
         return [Problem(item.name, "its bytes are not those that were written", AGAIN)]
     return [] if item.docs is None else [Problem(item.name, what, AGAIN) for what in _rows(url, item.docs)]
@@ -290,7 +302,7 @@ def _rows(url: str, docs: int) -> Iterator[str]:
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:
-        yield f"has {len(ids):,} documents, the manifest states {docs:,}"
+        yield f"has {counted(len(ids), 'document')}, the manifest states {docs:,}"
     if len(ids) and bool((np.asarray(ids[1:]) <= ids[:-1]).any()):
         yield "its ids do not ascend"
 

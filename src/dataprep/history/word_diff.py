@@ -6,6 +6,8 @@ import difflib
 import re
 from typing import NamedTuple
 
+from dataprep.errors import counted
+
 SAME, CHANGED, LEFT_OUT = "same", "changed", "left out"
 
 # A word with the space after it; scripts without spaces one character at a time; long words in parts.
@@ -76,7 +78,7 @@ def _same(words: list[str], *, first: bool, last: bool) -> DiffSide:
     before = [] if first else [DiffRun(SAME, "".join(words[:AROUND]))]
     after = [] if last else [DiffRun(SAME, "".join(words[-AROUND:]))]
     n = len(words) - AROUND * (len(before) + len(after))
-    return [*before, DiffRun(LEFT_OUT, f"{n:,} words the same"), *after]
+    return [*before, DiffRun(LEFT_OUT, f"{counted(n, 'word')} the same"), *after]
 
 
 def _changed(words: list[str]) -> DiffSide:

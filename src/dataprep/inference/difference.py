@@ -50,6 +50,8 @@ def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
 def verdict(name: str, found: Sequence[float | None], n: int) -> str:
     """Return a sentence about a result of `interval`; it calls a model better only if the interval is on one side of 0.
 
+    The sentence is about these two models. Models that are trained in the same way from other seeds may differ by more.
+
     - name: of the measure.
     - n: the number of conversations.
 
@@ -60,7 +62,8 @@ def verdict(name: str, found: Sequence[float | None], n: int) -> str:
     start = f"{name}: tuned - base = {mean or 0:+.3f}"
     if low is None or high is None:
         return f"{start}; {n} held-out conversations are too few to show a difference"
-    said = "the tuned model is better" if high < 0 else "the base is better" if low > 0 else "no difference is shown"
+    better = "tuned model" if high < 0 else "base" if low > 0 else None
+    said = f"of these two models, the {better} is better" if better else "no difference is shown"
     return f"{start} (95 % interval {low:+.3f} to {high:+.3f}): {said}"
 
 

@@ -16,10 +16,12 @@ from dataprep.store import files, lease
 from dataprep.tokens.vocabulary.formats import CHATML
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.special import EOT
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train.start import Loaded
 
 from . import llama
 from .adapter import add_adapter
+from .gguf import GGUF, check_gguf, write_gguf
 from .model_files import new_folder, read_json, write_json, write_tensors
 from .open_model import CONFIG, WEIGHTS, begin_with, open_model, tokenizer_file, tokenizer_of
 
@@ -32,8 +34,9 @@ COURSE = (
 
 @lease.writes
 def export_model(
-    model: str | os.PathLike[str], out: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None
-) -> str:
+    model: str | os.PathLike[str], out: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None,
+    gguf: bool = False,
+) -> str:  # fmt: skip
     """Write a trained model to the folder `out` in Hugging Face's format, and return the folder.
 
     The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
@@ -42,9 +45,11 @@ def export_model(
     - model: the folder of a run, a checkpoint or a Hugging Face folder; the low-rank updates of a LoRA run are added to
       its weights.
     - adapter: the folder of a LoRA adapter to add.
+    - gguf: write model.gguf too, for llama.cpp, in float32.
 
-    Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base, or
-    `out` holds other files. An earlier export in `out` is replaced when all files are complete.
+    Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base,
+    llama.cpp does not know how the tokenizer cuts words, or `out` holds other files. An earlier export in `out` is
+    replaced when all files are complete.
 
     >>> export_model("out/tomas/model", "out/tomas/hf")
     """
@@ -56,15 +61,21 @@ def export_model(
     llama.check_shape(loaded[0].config, model)
     if adapter is not None:
         add_adapter(loaded[0], adapter)
+    tok = _tokenizer(loaded)
+    if gguf:
+        check_gguf(tok, model)
     with new_folder(out, kinds.MODEL, CONFIG) as folder:
-        _write(loaded, folder)
+        _write(loaded, tok, folder, gguf=gguf)
     return folder_url(out)
 
 
-def _write(loaded: Loaded, folder: Path) -> None:
+def _write(loaded: Loaded, tok: Tokenizer | None, folder: Path, *, gguf: bool) -> None:
     model, saved = loaded
     eot, stop = saved["eot"], sorted(saved.get("stop") or [saved["eot"]])
-    _write_tokenizer(loaded, folder)
+    if tok is not None:
+        template = _write_tokenizer(loaded, tok, folder)
+        if gguf:
+            write_gguf(folder / GGUF, model, tok, stop, template)
     ends = {"bos_token_id": eot, "eos_token_id": stop}  # a pad_token_id in config.json would freeze its embedding
     sampled = {"pad_token_id": eot, "do_sample": True, "temperature": 0.8, "top_k": 50}
     write_json(folder / "generation_config.json", ends | sampled)
@@ -72,14 +83,18 @@ def _write(loaded: Loaded, folder: Path) -> None:
     write_json(folder / CONFIG, llama.config_of(model) | ends)
 
 
-def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
-    """Write the tokenizer's files; a model without a tokenizer has none, with a warning."""
-    model, saved = loaded
-    path = Path(saved["path"])
+def _tokenizer(loaded: Loaded) -> Tokenizer | None:
+    """Return the tokenizer of a model; None, with a warning, if it has none."""
+    path = Path(loaded[1]["path"])
     if not tokenizer_file(path).exists():
-        log.warning("%s has no tokenizer.json, so %s has no tokenizer", path, folder.parent)
-        return
-    tok = tokenizer_of(path, saved["tokenizer"])
+        log.warning("%s has no tokenizer.json, so the exported folder has no tokenizer", path)
+        return None
+    return tokenizer_of(path, loaded[1]["tokenizer"])
+
+
+def _write_tokenizer(loaded: Loaded, tok: Tokenizer, folder: Path) -> str | None:
+    """Write the tokenizer's files, and return the chat template."""
+    model, saved = loaded
     written = tok.for_transformers() if isinstance(tok, LibraryTokenizer) else tok.written
     for name, content in written.items():
         files.write_bytes(str(folder / name), content)
@@ -88,6 +103,7 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
     config |= dict.fromkeys(("bos_token", "eos_token", "pad_token"), end)
     template = chat_template(saved.get("chat"), end)
     write_json(folder / "tokenizer_config.json", config | {"chat_template": template})
+    return template
 
 
 def chat_template(chat: Mapping[str, Any] | None, end: str = EOT) -> str | None:

@@ -27,8 +27,8 @@ from dataprep.store.atomic import (
 )  # fmt: skip
 
 EXPORTED = {
-    "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.safetensors",
-    "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+    "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.gguf",
+    "model.safetensors", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
 }  # fmt: skip
 
 

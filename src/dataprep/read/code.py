@@ -32,6 +32,11 @@ NAMES = {"makefile": "Makefile", "dockerfile": "Dockerfile", "cmakelists.txt": "
 OF_SUFFIX = {f".{end}": name for name, ends in LANGUAGES.items() for end in ends.split()}
 
 
+def is_code(url: str) -> bool:
+    """Return whether the name of a file is one of source code."""
+    return files.suffix(url) in OF_SUFFIX or files.name_of(url).lower() in NAMES
+
+
 @dataclass(frozen=True, kw_only=True)
 class Code(Text):
     """Reads source code: one document per file; `meta` has the path, and the programming language of the suffix."""

@@ -21,6 +21,7 @@ Sniffer: TypeAlias = Callable[[bytes, str], bool]  # (first 64 kB, decompressed 
 HEAD_BYTES = 1 << 16
 TEXT = (".txt", ".md")  # suffixes of files that may be in another encoding than UTF-8
 WHOLE_FILE = "text"  # the format of one document per file
+OF_FOLDERS = ("text", "code", "html", "notebook", "docx", "epub", "pdf")  # of which a corpus has many files
 
 
 @dataclass(frozen=True)

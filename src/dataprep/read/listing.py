@@ -59,7 +59,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
-            if kind.name == formats.WHOLE_FILE and not is_file:  # as many sources as files would tell nothing
+            is_small = kind.name in formats.OF_FOLDERS or files.suffix(url) == ".eml"
+            if is_small and not is_file:  # as many sources as files would tell nothing
                 source = folder_of(url) or source
             file = InputFile(url, kind, source, 0, listed="" if is_file else path)
             listing.found.append(_measured(file, skip=skip))
@@ -114,7 +115,7 @@ def _unknown(url: str, *, with_chats: bool) -> Unread:
     """Return the row of a file in a folder for which there is no reader; with_chats: whether the folder has chats."""
     reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
     if files.suffix(url) != ".zip":
-        return Unread(url, reason)
+        return Unread(url, reason, None, cure_of(url) if reason == "unknown_type" else "")
     error = _no_format(url, is_named=False)
     if not isinstance(error, ReadError) or (error.reason == "not_a_chat" and not with_chats):
         return Unread(url, reason)

@@ -150,7 +150,7 @@ def _header(message: EmailMessage, name: str, charset: str) -> str:
             raw = next(value for key, value in message.raw_items() if key.lower() == name.lower())
             text = _readable(str(raw), charset)
         return " ".join(text.split()).encode("utf-8", "replace").decode()
-    except (AttributeError, IndexError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of a date, too
         return ""
 
 

@@ -89,7 +89,7 @@ class MediaWiki(Text):
         """Return the reason to drop a page, or "", and its text without markup."""
         if page.redirect:
             return "redirect", ""
-        if int(page.fields.get("ns") or 0) not in self.namespaces:
+        if page.fields.get("ns", "0").strip() not in map(str, self.namespaces):
             return "namespace", ""
         if page.size > self.max_doc_bytes:
             return "too_long", ""

@@ -18,8 +18,9 @@ from xml.etree import ElementTree as ET
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import ReadError, need
+from dataprep.errors import ReadError, counted, need
 
+from .archive_members import Expanded
 from .chats.packs import DAMAGED_ZIP
 from .html import Html
 from .sections import Section, Sections
@@ -118,9 +119,12 @@ class Epub(Html):
             title = next((node.text or "" for node in book.iter() if node.tag.endswith("}title")), "")
             files = {node.get("id"): node.get("href", "") for node in book.iter() if node.tag.endswith("}item")}
             spine = [node.get("idref") for node in book.iter() if node.tag.endswith("}itemref")][:MAX_PARTS]
+            expanded = Expanded(piece.url, len(data))
             for number, idref in enumerate(spine, 1):
                 name = posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(files.get(idref, ""))))
                 page = _member(archive, name, self.max_doc_bytes, piece.url)
+                expanded.before += self.max_doc_bytes if page is None else len(page)
+                expanded.check(0)
                 meta: dict[str, Any] = {"section": number, **({"book": title} if title else {})}
                 if page is None:
                     yield Section(b"", meta, "too_long")
@@ -155,7 +159,7 @@ class Pdf(Sections):
             n = len(pdf)
             texts = any(_page_text(pdf, k, pdfium) for k in range(n))
             if not texts:
-                msg = f"none of its {n:,} pages has text, as in scans; add it by OCR (ocrmypdf IN.pdf OUT.pdf)"
+                msg = f"none of its {counted(n, 'page')} has text, as in scans; add it by OCR (ocrmypdf IN.pdf OUT.pdf)"
                 raise ReadError(msg, piece.url)
             for k in range(n):
                 yield Section(_page_text(pdf, k, pdfium), {"page": k + 1, "pages": n})

@@ -1,7 +1,7 @@
 """Reader of tables of SQLite: a row is a document. The position of a document is the number of its row, from 0.
 
 Values of bytes are left out of `meta`, and counted as `values_of_bytes`. Rows are read in the order of the table, or
-in that of `query=`.
+in that of `query=`. A row of over `max_doc_bytes` is dropped; a value, of at most 1 GB, is held twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -30,6 +30,12 @@ ANY = "\0"  # the name of no column, for a reader that does not need the text
 def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
     """Return whether `head`, a file's first bytes, is the beginning of a database of SQLite."""
     return head.startswith(MAGIC)
+
+
+class _TooLong(NamedTuple):
+    """A text that is not kept: its size."""
+
+    n_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +75,38 @@ class Sqlite(JsonRecords):
         uri = f"file:{quote(files.path_of(piece.url))}?mode=ro&immutable=1"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
-                database.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+                database.text_factory = self._text_of
                 cursor = database.execute(self.query or self._select(database, piece.url))
                 names = [column[0] for column in cursor.description or ()]
                 for number, row in enumerate(cursor):
                     stats.count("values_of_bytes", sum(isinstance(value, bytes) for value in row))
-                    yield _record(number, names, row, self.text)
+                    yield self._record(number, names, row)
         except sqlite3.Error as e:
             msg = f"it cannot be read as a database of SQLite ({e}); check table= and query=, or copy it again"
             raise ReadError(msg, piece.url) from e
+
+    def _text_of(self, data: bytes) -> str | _TooLong:
+        """Return a value as text; of one that is too long, its size alone, since each copy of it counts."""
+        return data.decode("utf-8", "surrogateescape") if len(data) <= self.max_doc_bytes else _TooLong(len(data))
+
+    def _record(self, number: int, names: list[str], row: tuple[Any, ...]) -> RawRecord:
+        """Return a row as a record, without bytes and nulls; it is bad if it is too long, or its text is not UTF-8."""
+        values: dict[str, Any] = {}
+        size = 0
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, _TooLong):
+                size += value.n_bytes
+            elif isinstance(value, str):
+                data = value.encode("utf-8", "surrogateescape")
+                size += len(data)
+                if name == self.text and not is_utf8(data):
+                    return RawRecord(number, None, size, "invalid_utf8", data[:60])
+                values[name] = data.decode("utf-8", "replace")
+            elif isinstance(value, (int, float)):
+                values[name] = value
+        if size > self.max_doc_bytes:
+            return RawRecord(number, None, size, "too_long")
+        return RawRecord(number, orjson.dumps(values), size)
 
     def _select(self, database: sqlite3.Connection, url: str) -> str:
         found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
@@ -96,19 +125,3 @@ class Sqlite(JsonRecords):
 def _columns(database: sqlite3.Connection, table: str) -> list[str]:
     rows = database.execute("SELECT name FROM pragma_table_info(?)", (table,))
     return [name for (name,) in rows]
-
-
-def _record(number: int, names: list[str], row: tuple[Any, ...], text: str) -> RawRecord:
-    """Return a row as a record, without bytes and nulls; it is bad if the text, the column `text`, is not UTF-8."""
-    values: dict[str, Any] = {}
-    size = 0
-    for name, value in zip(names, row, strict=True):
-        if isinstance(value, str):
-            data = value.encode("utf-8", "surrogateescape")
-            size += len(data)
-            if name == text and not is_utf8(data):
-                return RawRecord(number, None, size, "invalid_utf8", data[:60])
-            values[name] = data.decode("utf-8", "replace")
-        elif isinstance(value, (int, float)):
-            values[name] = value
-    return RawRecord(number, orjson.dumps(values), size)

@@ -5,23 +5,28 @@ A group is the input that one call of `dp.read` can read: all exports of chats, 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.core.output.layout import MANIFEST
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
 from . import formats, hf
+from .code import is_code
+from .json.elements import Json
 from .json.records import JsonRecords
 from .listing import list_files
 
@@ -36,6 +41,8 @@ LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no re
 IN_LIST = "text_in_list"
 HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
 OTHERS = "; give a folder with documents or chats"
+Options: TypeAlias = tuple[tuple[str, str], ...]
+Key: TypeAlias = tuple[bool, str, Options]  # of a group: whether it has chats, the field of the text, other options
 
 
 @dataclass
@@ -45,6 +52,7 @@ class FileGroup:
     Attributes:
         chats: whether they are exports of chats.
         text: the field that has the text.
+        options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
         formats: the number of files per format.
         stored: their bytes as stored, per format.
@@ -52,6 +60,7 @@ class FileGroup:
 
     chats: bool
     text: str
+    options: Options = ()
     paths: list[str] = field(default_factory=list)
     formats: Counter[str] = field(default_factory=Counter)
     stored: Counter[str] = field(default_factory=Counter)
@@ -104,28 +113,45 @@ def _of_dataset(folder: str) -> FileGroup:
         stored = Counter({"hf": sum(map(files.size, urls))})
         return FileGroup(chats=False, text=text, paths=[folder], formats=Counter({"hf": 1}), stored=stored)
     docs = open_dataset(folder)
-    return FileGroup(False, "text", [folder], Counter({"Dataset": len(docs.parts)}), Counter({"Dataset": docs.n_bytes}))
+    n_files, stored = Counter({"Dataset": len(docs.parts)}), Counter({"Dataset": docs.n_bytes})
+    return FileGroup(False, "text", (), [folder], n_files, stored)
+
+
+def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGroup | None:
+    """Return the group of all files of a folder of source code, with its licence and pages; None if it is no such one.
+
+    It is one if most files have a suffix of a programming language.
+    """
+    if sum(is_code(url) for url in kinds) * 2 <= len(kinds):
+        return None
+    stored = Counter({"code": sum(map(files.size, kinds))})
+    return FileGroup(False, "text", (("format", "code"),), [folder], Counter({"code": len(kinds)}), stored)
 
 
 def _of_files(folder: str) -> FolderContents:
     kinds = {url: formats.format_of(url) for url in files.expand(folder)}
+    if group := _of_code(folder, kinds):
+        return FolderContents([group], dict.fromkeys(files.hidden(folder), "hidden"))
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
     with_chats = any(kind and kind.is_chat for kind in kinds.values())
-    groups: dict[tuple[bool, str], FileGroup] = {}
-    keys: dict[str, tuple[bool, str]] = {}
+    groups: dict[Key, FileGroup] = {}
+    keys: dict[str, Key] = {}
     left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
     for url, kind in kinds.items():
         reason = _reason(url, kind, with_chats=with_chats)
         text = "text"
+        options: Options = ()
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
+            if text.endswith(LIST) and kind.name == "json":
+                text, options = _of_inner(url, text)
             reason = "" if text else "no_text"
             reason, text = (IN_LIST, "") if text.endswith(LIST) else (reason, text)
         if reason or kind is None:
             left_out[url] = reason
             continue
-        key = (kind.is_chat, text)
+        key = (kind.is_chat, text, options)
         group = groups.setdefault(key, FileGroup(*key))
         keys[url] = key
         group.formats[kind.name] += 1
@@ -138,7 +164,8 @@ def _of_files(folder: str) -> FolderContents:
     below = all(url.startswith(_prefix(root)) for url in keys)
     for path, key in _compact(root, keys) if below else keys.items():  # "../here/x" is listed as "x"
         groups[key].paths.append(path)
-    return FolderContents(sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text)), left_out)
+    ordered = sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text, g.options))
+    return FolderContents(ordered, left_out)
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
@@ -156,7 +183,7 @@ def _prefix(folder: str) -> str:
     return "" if folder == "." else f"{folder.rstrip('/')}/"
 
 
-def _compact(folder: str, keys: Mapping[str, tuple[bool, str]]) -> Iterable[tuple[str, tuple[bool, str]]]:
+def _compact(folder: str, keys: Mapping[str, Key]) -> Iterable[tuple[str, Key]]:
     """Yield paths that name exactly these files, each with the key of its files; a whole folder is one path."""
     prefix = _prefix(folder)
     inside = {url: key for url, key in keys.items() if url.startswith(prefix)}
@@ -166,7 +193,7 @@ def _compact(folder: str, keys: Mapping[str, tuple[bool, str]]) -> Iterable[tupl
         yield folder, next(iter(inside.values()))
         return
     below = sorted({prefix + url[len(prefix) :].partition("/")[0] for url in inside})
-    loose: dict[tuple[tuple[bool, str], str], list[str]] = defaultdict(list)
+    loose: dict[tuple[Key, str], list[str]] = defaultdict(list)
     for path in below:
         if path in inside:
             loose[inside[path], _suffixes(path)].append(path)
@@ -211,6 +238,21 @@ def _text_field(url: str, name: str) -> str:
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
         return "text"  # the reader states what is wrong with the file
     return _chosen(values)
+
+
+def _of_inner(url: str, text: str) -> tuple[str, Options]:
+    """Return the field of the text, and the option that names the array, if the records are an array in an object.
+
+    text: the field of all lists, which is returned if they are not records.
+    """
+    name = text.removesuffix(LIST)
+    try:
+        records = Json(records_in=name).records(Slice(url, 0), Ledger("", quiet=True))
+        rows = [orjson.loads(one.data) for one in itertools.islice(records, RECORDS) if one.data is not None]
+    except (ReadError, orjson.JSONDecodeError):
+        return text, ()
+    found = _chosen(_values(row for row in rows if isinstance(row, dict)))
+    return (found, (("records_in", name),)) if found and not found.endswith(LIST) else (text, ())
 
 
 def _chosen(values: dict[str, list[str]]) -> str:

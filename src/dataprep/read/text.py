@@ -21,7 +21,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch, doc_id
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, counted
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
@@ -299,7 +299,7 @@ def _batch(
 
 
 def _describe(record: Record, why: str) -> str:
-    return f"{why}, {record.n_bytes:,} bytes" if record.data is None else f"{why} {record.data[:60]!r}"
+    return f"{why}, {counted(record.n_bytes, 'byte')}" if record.data is None else f"{why} {record.data[:60]!r}"
 
 
 def _ids(positions: Any, piece: Slice) -> B.Ids:

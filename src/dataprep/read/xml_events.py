@@ -33,7 +33,7 @@ def parsed(
                 raise ReadError(msg, url, parser.CurrentByteIndex)
             yield
         parser.Parse(b"", True)
-    except expat.ExpatError as e:
+    except (expat.ExpatError, LookupError) as e:  # LookupError: of an encoding that nobody knows
         msg = f"the XML ends early or is damaged ({e}); fetch the file again"
         raise ReadError(msg, url, max(0, parser.ErrorByteIndex)) from e
     except _EntityError as e:

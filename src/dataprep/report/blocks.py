@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dataprep.errors import counted
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
 from dataprep.shown.notebook import html_table, text
 
@@ -81,7 +82,7 @@ def format_bytes(n: float) -> str:
     unit = 0
     while n >= 999.5 and unit < len(units) - 1:
         n, unit = n / 1000, unit + 1
-    return f"{n:,.0f} bytes" if unit == 0 else f"{n:.3g} {units[unit]}"
+    return counted(round(n), "byte") if unit == 0 else f"{n:.3g} {units[unit]}"
 
 
 def diff_html(side: DiffSide | None, tag: str) -> str:

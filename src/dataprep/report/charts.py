@@ -118,7 +118,7 @@ def week(table: Sequence[Sequence[int]], description: str) -> str:
         for hour, n in enumerate(row):
             box = f'x="{left + hour * wide:.1f}" y="{y:.1f}" width="{wide - 1.2:.2f}" height="{tall - 1.2:.1f}"'
             shade = f'style="fill-opacity:{0.08 + 0.92 * n / most:.3f}"' if n else ""
-            title = f"<title>{WEEKDAYS[day]} {hour:02}:00: {n:,} messages</title>"
+            title = f"<title>{WEEKDAYS[day]} {hour:02}:00: {counted(n, 'message')}</title>"
             parts.append(f'<rect class="{"kept" if n else "none"}" {box} {shade} rx="2">{title}</rect>')
     low = TOP + 7 * tall
     parts += [_label(left + (hour + 0.5) * wide, low + 14, f"{hour}") for hour in range(0, 24, 3)]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from dataprep.core.model.stats import StageStats
+from dataprep.errors import counted
 from dataprep.history.message_figures import LENGTHS, TITLES, Lengths, length_rows, message_stats, most_frequent
 from dataprep.history.run_summary import RunSummary
 from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family
@@ -27,7 +28,7 @@ def chats(summary: RunSummary) -> str:
     people = sum(of_family(stats.counts, "author").values())
     conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, Counter()).values())
     lead = (
-        f"{people:,} messages of people in {conversations:,} conversations, counted by the stage "
+        f"{counted(people, 'message')} of people in {counted(conversations, 'conversation')}, counted by the stage "
         f"<code>{text(stats.name)}</code>. Hours and days are those that the exports show."
     )
     lists = [ranked(title, of_family(stats.counts, name), name) for name, title in TITLES.items()]

@@ -12,12 +12,14 @@ from dataprep.core.model.tables import Drop
 from dataprep.errors import counted
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
+from dataprep.history.word_diff import LEFT_OUT, DiffSide
 from dataprep.shown.notebook import text
 
 from . import charts
 from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table
 
 MOST_DOTS = 300
+TITLE_CHARS = 90  # of a text, to name its document
 MOST_PAIRS = 20  # pairs of sources
 MOST_RULES = 12  # of one stage
 MOST_CHARTS = 7  # stages that measured similarities
@@ -65,9 +67,7 @@ def _sizes(summary: RunSummary) -> str:
     points = _thinned(list(zip(sizes, counts, strict=True)))
     clusters, removed = sum(counts), sum(n * (size - 1) for size, n in zip(sizes, counts, strict=True))
     chart = charts.loglog(points, "Documents in a cluster, the kept one included", "Clusters by size")
-    were = "was" if removed == 1 else "were"
-    dropped = f"{counted(removed, 'document')} {were} dropped for {clusters:,} others"
-    note = f"{dropped}; the largest cluster has {sizes[-1]:,}."
+    note = f"{counted(removed, 'duplicate')} in {counted(clusters, 'cluster')}; the largest has {sizes[-1]:,}."
     return card(chart, f'<p class="note">{note}</p>', title="Clusters by size")
 
 
@@ -152,22 +152,39 @@ def _cluster(cluster: Cluster, pairs: list[TextPair], *, first: bool) -> str:
     if end is not None:
         by = f"{text(end.stage)}: {text(end.reason)}"
         which = f'of which <span class="lost-text">none is kept</span>: {kept} was dropped later by {by}'
-    head = f"<b>{cluster.size:,} documents</b> {which} <span>{why}</span>"
+    text_kept = _beginning(pairs[0].kept or pairs[0].dropped) if pairs else ""
+    head = f"<b>{counted(cluster.size, 'document')}</b> {which} <span>{why}</span>{text_kept}"
     return f'<details class="card"{" open" if first else ""}><summary>{head}</summary>{inside}</details>'
 
 
+def _beginning(side: DiffSide | None) -> str:
+    """Return the first words of a text as HTML, the title of its document; "" if the text cannot be read."""
+    words = "".join(run.text for run in side or [] if run.kind != LEFT_OUT)
+    shown = text(" ".join(words.split()), TITLE_CHARS)
+    return f'<br><span class="title" dir="auto">{shown}</span>' if shown else ""
+
+
 def _named(drop: Drop) -> str:
-    return show_id(drop.id) + ("" if drop.similarity is None else f" ({drop.similarity:.2f})")
+    source = "" if drop.source is None else f' title="{text(drop.source)}"'
+    return f"<span{source}>{show_id(drop.id)}</span>" + ("" if drop.similarity is None else f" ({drop.similarity:.2f})")
 
 
 def _least(summary: RunSummary) -> str:
     shown = [pair for pair in summary.least_similar if (pair.drop.similarity or 0) < 1]
     if not shown:
         return ""
-    pairs = "".join(f'<article class="card">{_pair(pair)}</article>' for pair in shown)
+    pairs = "".join(_folded(pair, is_open=i == 0) for i, pair in enumerate(shown))
     lead = "<p>The dropped documents that resemble the kept ones least. If even these are duplicates, the threshold is "
     lead += "not too low.</p>"
     return f'<h3 class="over">The least similar removals</h3>{lead}{pairs}'
+
+
+def _folded(pair: TextPair, *, is_open: bool) -> str:
+    """Return a pair of texts as HTML that is folded under one line: the similarity, the stage and the first words."""
+    drop = pair.drop
+    head = f"<b>{drop.similarity:.3f}</b> {show_id(drop.id)} <span>{text(drop.stage)}, {text(drop.reason)}</span>"
+    title = _beginning(pair.dropped)
+    return f'<details class="card"{" open" if is_open else ""}><summary>{head}{title}</summary>{_pair(pair)}</details>'
 
 
 def _pair(pair: TextPair) -> str:

@@ -1,8 +1,6 @@
-"""The first sections of the report: alarms, key figures, the funnel of stages, and the drop reasons of each source."""
+"""The first sections of the report: alarms, key figures, the funnel of stages, and files that were not read."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 from dataprep.core.model.describe import READ
 from dataprep.core.model.stats import Amount, StageStats, by_bytes
@@ -15,8 +13,7 @@ from dataprep.store.files import name_of
 from . import charts
 from .blocks import card, format_bytes, format_number, format_percent, section, table
 
-MOST_REASONS = 8  # with a colour and a column of their own
-MOST_SOURCES = 40
+MOST_ROWS = 40  # alarms, or kinds of unread files
 MOST_LINES = 6  # reasons under a stage
 MOST_CUT = 3  # rules that cut, under a stage
 
@@ -25,7 +22,7 @@ def alarms(summary: RunSummary) -> str:
     """Return the report's section with the alarms of a run as HTML, or "" if there are none."""
     if not summary.alarms:
         return ""
-    lines = "".join(f"<li>{text(alarm, 300)}</li>" for alarm in summary.alarms[:MOST_SOURCES])
+    lines = "".join(f"<li>{text(alarm, 300)}</li>" for alarm in summary.alarms[:MOST_ROWS])
     return f'<section class="alarm" aria-label="Alarms"><strong>Look at this first</strong><ul>{lines}</ul></section>'
 
 
@@ -59,9 +56,12 @@ def funnel(summary: RunSummary) -> str:
     if summary.tokens is not None:
         t = summary.tokens
         rows.append(_step("token shards", f"a vocabulary of {t.vocab_size:,}", kept, kept, read, summary, exact=True))
-    heads = ("stage", "share", "documents", "text", *(["tokens"] if summary.tokens is not None else []))
-    top = "".join(f'<span role="columnheader">{head}</span>' for head in heads)
-    lead = "Each row is a stage. The blue shape narrows by the share of the documents that the stage dropped."
+    heads = ["stage", "share of documents", "documents", "share of text", "text"]
+    heads += ["tokens"] if summary.tokens is not None else []
+    shapes = ("share of documents", "share of text")
+    top = "".join(f'<span role="columnheader"{" class=shape" * (head in shapes)}>{head}</span>' for head in heads)
+    lead = "Each row is a stage. The blue shapes narrow by the documents that the stage dropped, and by the text that "
+    lead += "it dropped or cut."
     if summary.tokens is not None:
         per_token = summary.tokens.n_bytes / max(1, summary.tokens.n_tokens)
         lead += f" The tokens of the last row are counted, the others estimated at {per_token:.2f} bytes per token."
@@ -105,12 +105,13 @@ def _stage(stage: StageStats, read: Amount, summary: RunSummary) -> str:
 def _step(
     name: str, why: str, into: Amount, out: Amount, read: Amount, summary: RunSummary, *, exact: bool = False
 ) -> str:
-    docs = max(1, read.docs)
+    docs, size = _widest(summary, read)
     text_kept = f"{format_bytes(out.bytes)} <small>{format_percent(out.bytes, max(1, read.bytes))}</small>"
     cells = [
         f'<span role="rowheader"><b dir="auto">{text(name)}</b><span class="why">{why}</span></span>',
         f'<span role="cell" class="shape">{charts.wedge(into.docs / docs, out.docs / docs)}</span>',
-        f'<span role="cell" data-of="documents">{format_number(out.docs, docs)}</span>',
+        f'<span role="cell" data-of="documents">{format_number(out.docs, max(1, read.docs))}</span>',
+        f'<span role="cell" class="shape">{charts.wedge(into.bytes / size, out.bytes / size)}</span>',
         f'<span role="cell" data-of="text">{text_kept}</span>',
     ]
     if summary.tokens is not None:
@@ -118,6 +119,12 @@ def _step(
         tokens = f"{summary.tokens.n_tokens:,}" if exact else f"≈ {_rounded(out.bytes / max(per_token, 1e-9)):,}"
         cells.append(f'<span role="cell" data-of="tokens">{tokens}</span>')
     return f'<div role="row">{"".join(cells)}</div>'
+
+
+def _widest(summary: RunSummary, read: Amount) -> tuple[int, int]:
+    """Return the largest number of documents, and of bytes, that a stage received or returned: the widths of shapes."""
+    amounts = [read, *(stage.total(side) for stage in summary.stages for side in (stage.into, stage.out))]
+    return max(1, *(one.docs for one in amounts)), max(1, *(one.bytes for one in amounts))
 
 
 def _rounded(n: float) -> int:
@@ -135,71 +142,7 @@ def unread(summary: RunSummary) -> str:
     rows = [
         (f"{text(reason)} {text(suffix)}", f"{len(some):,}", text(some[0].file, 300), text(some[0].detail or "", 300))
         for (reason, suffix), some in by_kind(summary.unread).items()
-    ][:MOST_SOURCES]
+    ][:MOST_ROWS]
     lead = "Files that were not read, or not to their end, by reason. <code>unread.parquet</code> lists all of them."
     heads = ["reason", "files", "an example", "detail"]
     return section("unread", "Files that were not read", lead, card(table(heads, rows, "Files that were not read")))
-
-
-def sources(summary: RunSummary) -> str:
-    """Return the section with a row per source as HTML: kept documents, and dropped documents by reason.
-
-    Returns "" if there are no sources.
-    """
-    if not summary.sources:
-        return ""
-    lost: Counter[tuple[str, str]] = Counter()
-    for stage in summary.stages:
-        for reason, amounts in stage.dropped.items():
-            for source, amount in amounts.items():
-                lost[source, f"{stage.name}: {reason}"] += amount.docs
-    by_reason: Counter[str] = Counter()
-    for (_, reason), n in lost.items():
-        by_reason[reason] += n
-    reasons = [reason for reason, _ in sorted(by_reason.items(), key=lambda kv: (-kv[1], kv[0]))]
-    columns, others = reasons[:MOST_REASONS], reasons[MOST_REASONS:]
-    names = list(summary.sources)
-    rows = [_source(name, summary, lost, columns, others) for name in names[:MOST_SOURCES]]
-    heads = ["source", "", "read", "kept", *map(_head, columns), *(["other reasons"] if others else []), "text kept"]
-    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    keys = [("kept", "kept"), *((f"r{i}", text(reason)) for i, reason in enumerate(columns))]
-    keys += [("other", f"{len(others)} other reasons")] if others else []
-    legend = "".join(f'<li><i class="{style}"></i>{label}</li>' for style, label in keys)
-    more = f"<p>{len(names) - MOST_SOURCES:,} smaller sources are not shown.</p>" if len(names) > MOST_SOURCES else ""
-    body = (
-        f'<table class="matrix"><caption class="unseen">Documents of each source, kept or dropped by reason</caption>'
-        f"<thead><tr>{top}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
-    lead = "Documents of each source, kept or dropped by reason. A darker cell is a larger share of its source."
-    if not reasons:
-        lead = "No document was dropped."
-    legend = f'<ul class="legend">{legend}</ul>'
-    return section("sources", "Drop reasons by source", lead, legend, card(body), more)
-
-
-def _head(reason: str) -> str:
-    """Return `stage: reason` on two lines."""
-    return "<br>".join(map(_breaking, reason.split(": ", 1)))
-
-
-def _breaking(name: str) -> str:
-    """Return a name in which lines may break after underscores."""
-    return text(name, 40).replace("_", "_<wbr>")
-
-
-def _source(
-    name: str, summary: RunSummary, lost: Counter[tuple[str, str]], columns: list[str], others: list[str]
-) -> str:
-    read, kept = summary.sources[name]
-    counts = [lost[name, reason] for reason in columns]
-    rest = [sum(lost[name, reason] for reason in others)] if others else []
-    whole = max(1, read.docs, kept.docs + sum(counts) + sum(rest))
-    bar = [("kept", kept.docs), *((f"r{i}", n) for i, n in enumerate(counts)), *(("other", n) for n in rest)]
-    pieces = "".join(f'<i class="{style}" style="width:{100 * n / whole:.2f}%"></i>' for style, n in bar if n)
-    cells = "".join(f'<td style="--s:{n / whole:.3f}">{f"{n:,}" if n else ""}</td>' for n in [*counts, *rest])
-    head = f'<th scope="row" dir="auto">{_breaking(name)}</th>'
-    return (
-        f'<tr>{head}<td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
-        f"<td>{read.docs:,}</td><td>{format_number(kept.docs, whole)}</td>{cells}"
-        f"<td>{format_bytes(kept.bytes)} <small>{format_percent(kept.bytes, max(1, read.bytes))}</small></td></tr>"
-    )

@@ -83,7 +83,7 @@ def tokens(summary: RunSummary) -> str:
         return ""
     t = summary.tokens
     lead = (
-        f"{t.n_tokens:,} tokens of {counted(len(t), 'document')}, "
+        f"{counted(t.n_tokens, 'token')} of {counted(len(t), 'document')}, "
         f"{t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, a vocabulary of {t.vocab_size:,}."
     )
     rows = [(text(s.name), text(s.split), f"{s.documents:,}", f"{s.tokens:,}") for s in t.shards]

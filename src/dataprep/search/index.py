@@ -8,7 +8,7 @@ with a query (Manber and Myers 1993).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_
 
@@ -29,14 +29,16 @@ from dataprep.core.output.layout import (
     UNFINISHED,
     Folder,
     home_of,
+    replaced,
 )
 from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.one_result import opened
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
 from dataprep.core.run.context import place_of, reserve
 from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.errors import CorruptShard, PlanError, ReadError, need
+from dataprep.errors import CorruptShard, PlanError, ReadError, counted, need
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.key import key as key_of
@@ -44,7 +46,6 @@ from dataprep.store.key import key as key_of
 from .shard import SHARD_BYTES, SHARDS, SUFFIXES, SortSuffixes, SuffixShard, Unsorted, WriteTexts
 
 VERSION = 1
-TRIES = 5  # to open a folder while it is replaced
 CONTEXT = 60  # characters shown on either side
 DISK = 5  # bytes of index per byte of text, at most
 LONGEST = pa.schema(
@@ -121,7 +122,8 @@ class SuffixIndex:
         self.shards = [SuffixShard(url, stated) for stated in manifest.shards]
 
     def __repr__(self) -> str:
-        return f"SuffixIndex({self.manifest.docs:,} documents, {self.manifest.bytes:,} bytes in {self.url})"
+        size = f"{counted(self.manifest.docs, 'document')}, {counted(self.manifest.bytes, 'byte')}"
+        return f"SuffixIndex({size} in {self.url})"
 
     @classmethod
     def build(cls, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
@@ -142,7 +144,8 @@ class SuffixIndex:
         """
         need("pydivsufsort", extra="dedup")
         url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
-        if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
+        around = [home.url for home in _homes(docs) if files.real(url) == files.real(home.path(OWN))]
+        if not around:
             check_apart(docs, url)
         forgotten = forget_list.wanted(shards_of_datasets(docs))
         wanted = Wanted(
@@ -152,7 +155,9 @@ class SuffixIndex:
         if len(forgotten):  # a `forget` that was killed may not have removed them yet
             listed = files.join(url, FORGET_LIST)
             docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)
-        with Output(url, cls.open).begin(wanted, replace=replace) as work:
+        with Output(url, cls.open, inside=around).begin(wanted, replace=replace) as work:
+            if work.result is None:
+                _check_current(docs, around)
             return work.result or work.commit(_manifest(work, list(_shards(docs, work, runner_of(runner)))))
 
     @classmethod
@@ -162,15 +167,7 @@ class SuffixIndex:
         Raises ReadError if the folder has no index, and CorruptShard if the index is incomplete.
         """
         url = _local(url)
-        for _ in range(TRIES):
-            manifest = index_manifest(url)
-            try:
-                return cls(url, manifest)
-            except CorruptShard as e:
-                if index_manifest(url) == manifest:
-                    raise
-                replaced = e
-        raise replaced
+        return opened(url, lambda: cls(url, index_manifest(url)))
 
     def count(self, text: str) -> int:
         """Return the number of occurrences of a text in the corpus. Raises PlanError if the text is empty."""
@@ -322,6 +319,15 @@ def _homes(docs: Dataset) -> list[Folder]:
     """Return the folders of the sealed Datasets that `docs` consists of; each may hold its own index."""
     found = {home_of(piece.url) for part in docs.parts for piece in part.slices}
     return [home for home in found if home is not None]
+
+
+def _check_current(docs: Dataset, homes: Sequence[str]) -> None:
+    """Raise Replaced if a Dataset in one of the folders is not the one there now, whose part the index would be."""
+    named = {home: Folder(home).named for home in homes}
+    for piece in (piece for part in docs.parts for piece in part.slices):
+        home = home_of(piece.url)
+        if home is not None and home.url in named and piece.url[len(home.url) + 1 :] not in named[home.url]:
+            raise replaced(home.url)
 
 
 def _encoded(text: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dataprep.errors import counted
 from dataprep.unicode.valid import printable
 
 MOST_CHARS = 80  # of a name
@@ -47,7 +48,7 @@ def arrow_html(table: pa.Table) -> str:
     """Return the beginning of an Arrow table as HTML: its first rows, with texts shortened, and the number of rows."""
     columns = [column.to_pylist() for column in table.slice(0, ROWS).columns]  # rows as dicts merge equal names
     rows = ([_cell(value) for value in row] for row in zip(*columns, strict=True))
-    count = f"{table.num_rows:,} rows" + (f", of which the first {ROWS} are shown" if table.num_rows > ROWS else "")
+    count = counted(table.num_rows, "row") + (f", of which the first {ROWS} are shown" if table.num_rows > ROWS else "")
     if not table.num_columns:
         return f"<p>{count}</p>"
     return f"<p>{count}</p>{html_table([text(name) for name in table.column_names], rows)}"

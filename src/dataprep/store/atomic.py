@@ -26,13 +26,14 @@ _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
 @contextlib.contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `path` only if the `with` block ends without an error.
 
     The file is written under a temporary hidden name, synced to disk, and renamed. Then the folder is synced, so that
-    the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
-    folder. Raises DataprepError if the disk is full, or if `path` cannot be written, for example because it is a
-    folder.
+    the new name also survives a crash. synced: if False, the bytes may be lost in a crash of the machine; this is for
+    large files that are soon deleted, and whose receipts show a loss. A new file is entered into the journal (list of
+    created files) of its output folder. Raises DataprepError if the disk is full, or if `path` cannot be written, for
+    example because it is a folder.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
@@ -46,7 +47,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             with opened as f:
                 yield f
                 f.flush()
-                os.fsync(f.fileno())
+                if synced:
+                    os.fsync(f.fileno())
             with _writable(path):
                 os.replace(attempt, path)
             _sync_folder(folder)

@@ -140,6 +140,14 @@ def size(url: str) -> int:
     return int(found)
 
 
+def version(url: str) -> object:
+    """Return a value that is another one after a file was replaced. Raises OSError if there is no file."""
+    if not is_local(url):
+        return _answer(url, "ukey")
+    found = os.stat(path_of(url))
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
@@ -244,14 +252,17 @@ def open_read(url: str) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def atomic(url: str) -> Iterator[BinaryIO]:
-    """Yield a file to write; it appears under `url` only if the `with` block ends without an error."""
+def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
+
+    synced: as in `atomic.whole`.
+    """
     if not is_local(url):
         fs, path = fs_of(url)
         with fs.transaction, fs.open(path, "wb") as f:
             yield f
         return
-    with whole(path_of(url)) as f:
+    with whole(path_of(url), synced=synced) as f:
         yield f
 
 

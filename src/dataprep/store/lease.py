@@ -115,6 +115,16 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
+def sweep(folder: str) -> None:
+    """Delete the lease of a local folder if the process that held it was killed and the folder can be written."""
+    path = os.path.join(folder, NAME)
+    with contextlib.suppress(OSError, InUse):
+        if os.path.exists(path):
+            descriptor = _acquired(path, folder)
+            os.unlink(path)
+            os.close(descriptor)
+
+
 def check_place(folder: str) -> None:
     """Raise PlanError if the local folder `folder` is not one to write results into, or to search for results.
 

@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dataprep.errors import FunctionFailed, PlanError
@@ -28,7 +28,7 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
     now = here()
     if given_in and now != given_in:
         for url in urls:
-            if _is_relative(url):
+            if is_relative(url):
                 msg = (
                     f"{url} was given in the working folder {given_in}, and this is now {now or 'deleted'}; "
                     "give absolute paths, or change the folder (os.chdir) before you give them"
@@ -36,8 +36,25 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
                 raise PlanError(msg)
 
 
-def _is_relative(url: str) -> bool:
+def is_relative(url: str) -> bool:
+    """Return whether a URL is a relative path, which means a file of the working folder."""
     return "://" not in url and not os.path.isabs(url)
+
+
+def given_in(urls: Iterable[str]) -> str | None:
+    """Return the working folder, to be recorded with paths that are given in it; None if none is relative."""
+    return (here() or None) if any(map(is_relative, urls)) else None
+
+
+def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool]) -> str:
+    """Return the path that a recorded URL has now; folder: the working folder in which it was given, None: not known.
+
+    A relative path means the file that it meant there. If that folder is gone, as after a move of the whole project, it
+    means a file in this working folder, if `is_same` returns True for it.
+    """
+    if not folder or not is_relative(url) or folder == here():
+        return url
+    return url if not os.path.isdir(folder) and is_same(url) else os.path.join(folder, url)
 
 
 def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
@@ -49,7 +66,7 @@ def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
             yield from files_named(value.values(), folder)
         elif isinstance(value, (str, os.PathLike)) and os.fspath(value):
             given = os.fspath(value)
-            if isinstance(given, str) and WORD.search(given) and "\0" not in given and _is_relative(given):
+            if isinstance(given, str) and WORD.search(given) and "\0" not in given and is_relative(given):
                 pattern = ANY.sub("*", given)
                 if os.path.lexists(os.path.join(folder, given)) or (
                     glob.has_magic(pattern) and any(glob.iglob(os.path.join(glob.escape(folder), pattern)))
@@ -63,17 +80,21 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
     Attributes:
         name: the function's name, for the message.
 
-    An error that the block raises is raised unchanged.
+    An error that the block raises is raised unchanged. A process that the function forked ends with the block: it would
+    do the work of its parent, too, and write into the same files.
     """
 
     def __init__(self, name: str) -> None:
-        self.name, self.folder = name, ""
+        self.name, self.folder, self.process = name, "", 0
 
     def __enter__(self) -> Stays:
-        self.folder = here()
+        self.folder, self.process = here(), os.getpid()
         return self
 
-    def __exit__(self, kind: object, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, *trace: object) -> None:
+        if os.getpid() != self.process:
+            code = error.code if isinstance(error, SystemExit) else int(error is not None)
+            os._exit(code if isinstance(code, int) else int(code is not None))
         if kind is None:
             self.check()
         else:

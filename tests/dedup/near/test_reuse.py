@@ -70,8 +70,9 @@ def keys_made(out: str | Path) -> dict[str, int]:
 def count(monkeypatch):
     """Counts how many batches are signed."""
     signed = []
-    real = sketch.Shingles.keys
-    monkeypatch.setattr(sketch.Shingles, "keys", lambda self, batch: signed.append(batch.num_rows) or real(self, batch))
+    real = sketch.Shingles.keys_and_shingles
+    counted = lambda self, batch: signed.append(batch.num_rows) or real(self, batch)
+    monkeypatch.setattr(sketch.Shingles, "keys_and_shingles", counted)
     return signed
 
 

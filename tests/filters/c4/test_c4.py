@@ -91,6 +91,10 @@ some_rules = st.builds(
 def test_kernel_equals_the_twin(stage, texts):
     """Pages, reasons and counters are those of the plain Python twin, whatever the rules."""
     assert run(stage, texts) == twin(stage, texts)
+    for row in laws.apply(stage, [laws.batch_of(texts)])[1]:
+        sentences = row["value"]
+        assert (sentences is not None) == (row["reason"] == "too_few_sentences")
+        assert sentences is None or 0 <= sentences < stage.min_sentences
 
 
 @settings(max_examples=100)

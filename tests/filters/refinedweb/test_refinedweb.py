@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import laws
 import twins.refinedweb
+from dataprep.core.model.ledger import Ledger, watch
 from dataprep.errors import PlanError
 from dataprep.filters.refinedweb.stage import RefinedWeb
 from dataprep.unicode.text import LINE, classes
@@ -51,10 +52,43 @@ def run(stage, some):
 def test_kernel_equals_the_twin(stage, some):
     """Texts, reasons and counters are those of the plain Python twin, whatever the rules."""
     answers = [twins.refinedweb.refinedweb(t, stage) for t in some]
-    left = {i: text for i, (reason, text, _) in enumerate(answers) if reason is None}
-    drops = {i: reason for i, (reason, _, _) in enumerate(answers) if reason is not None}
-    counts = Counter({f"lines.{k}": n for k, n in sum((a[2] for a in answers), Counter()).items()})
+    left = {i: page.text for i, page in enumerate(answers) if page.reason is None}
+    drops = {i: page.reason for i, page in enumerate(answers) if page.reason is not None}
+    counts = Counter({f"lines.{k}": n for k, n in sum((page.lines for page in answers), Counter()).items()})
     assert run(stage, some) == (left, drops, counts)
+
+
+@settings(max_examples=100)
+@given(some_rules, st.lists(texts, max_size=5))
+def test_cuts_by_rule_equal_the_twin(stage, some):
+    """Each rule's cuts of kept pages are those of the twin, a replay finds their spans, drops state the share.
+
+    DCLM strips a page after each rule: white space at its ends may be counted with an edit, or as stripped.
+    """
+    pages = [twins.refinedweb.refinedweb(t, stage) for t in some]
+    expected: dict[str, list[int]] = {}
+    for page in (page for page in pages if page.reason is None):
+        for rule, (times, n_bytes) in page.cuts.items():
+            found = expected.setdefault(rule, [0, 0])
+            found[0], found[1] = found[0] + times, found[1] + n_bytes
+    _, drops, book = laws.apply(stage, [laws.batch_of(some)])
+    found = {rule: [cuts.times, cuts.bytes] for rule, cuts in book.cuts.items() if rule not in ("other", "stripped")}
+    if stage.preset == "dclm" and "edited" in expected:
+        assert found["edited"][0] == expected["edited"][0]
+        found["edited"] = expected["edited"]
+    assert found == expected
+    assert stage.preset == "dclm" or not {"other", "stripped"} & book.cuts.keys()
+    assert sum(cuts.bytes for cuts in book.cuts.values()) == book.cut
+    lost = {row["id"]: row["value"] for row in drops if row["reason"] == "removed_words"}
+    assert lost == {i: page.lost for i, page in enumerate(pages) if page.reason == "removed_words"}
+    assert all(row["value"] is None for row in drops if row["reason"] == "empty")
+    replay = Ledger("RefinedWeb", is_replay=True)
+    list(watch(stage, iter([laws.batch_of(some)]), replay))
+    times: Counter[str] = Counter()
+    for row in (row for row in replay.cut_table().to_pylist() if row["reason"] != "stripped"):
+        some[row["id"]].encode()[row["start"] : row["end"]].decode()
+        times[row["reason"]] += 1
+    assert times == {rule: n for rule, (n, _) in expected.items()}
 
 
 @settings(max_examples=30)

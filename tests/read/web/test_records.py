@@ -167,7 +167,7 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     assert sorted(dropped.values()) == reasons
     ledger = Ledger("read", source="s")
     list(Warc()(Slice(str(path), 0), ledger))
-    detail = "1 records were dropped, since their segments are not all in this file in order"
+    detail = "dropped 1 record, whose segments are not all in this file in order"
     assert ledger.unread == [Unread(str(path), "segmented", min(dropped), detail)]
 
 

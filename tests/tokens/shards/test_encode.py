@@ -275,7 +275,7 @@ def test_nothing_to_encode(tok, tmp_path, caplog):
 def test_what_emptied_the_input(tok, tmp_path, caplog):
     """After a step that kept nothing, encoding and training name the step."""
     done = dp.Pipeline(dp.Gopher()).run(dp.read([{"text": "two words"}], out=str(tmp_path)), out=str(tmp_path / "in"))
-    says = "Gopher kept 0 of 1 documents, 1 for too_few_words"
+    says = "Gopher kept 0 of 1 document, 1 for too_few_words"
     with caplog.at_level(logging.WARNING, "dataprep"):
         dp.encode(done, tok, out=tmp_path / "s")
     assert f"no documents to encode; {says}" in caplog.text

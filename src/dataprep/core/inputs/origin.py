@@ -10,6 +10,7 @@ from typing import Any
 
 from dataprep.errors import redacted
 from dataprep.store.key import key
+from dataprep.store.place import given_in
 
 from ..model.dataset import Dataset
 from ..model.reader import Reader, Slice, recorded
@@ -31,6 +32,7 @@ def origin_of(docs: Dataset, stages: Sequence[Any] = ()) -> Origin:
     return Origin(
         readers=[recorded(reader) for reader in readers], files=tuple(rows.values()), work=work_key(docs, stages),
         beside=tuple(FileBeside(url=url, fingerprint=found) for url, found in beside(docs).items()),
+        given_in=given_in(row.url for row in rows.values()),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from dataprep.errors import DataprepError, FunctionFailed, PlanError
+from dataprep.errors import DataprepError, FunctionFailed, PlanError, message_of
 from dataprep.store.place import Stays
 from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop
@@ -53,7 +53,7 @@ def raised(name: str, error: BaseException) -> str:
     own = [at for at in own if not at[0].startswith(_PACKAGE)]
     lines = [line for file, line in own if file == own[0][0]]
     where = f" ({own[0][0]}, line {lines[-1]})" if own else ""
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(message_of(error).split())[:200]
     return f"{name} raised {type(error).__name__}{': ' if text else ''}{text}{where}"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, Replaced, counted, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.hashes import Hashes, fingerprints
@@ -25,6 +25,7 @@ from dataprep.store.place import check_here, here
 from ..inputs import removed
 from ..output import layout as folder
 from ..output.layout import Folder, at_hand
+from ..output.one_result import one_result, opened
 from ..output.state import Manifest, Shard
 from . import batch as B
 from . import blame
@@ -41,7 +42,6 @@ from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
 MOST_SOURCES = 64  # of which a sample has the beginning, too
-TRIES = 3  # to open a folder whose result is just being replaced
 
 
 @dataclass(frozen=True)
@@ -273,10 +273,17 @@ class Dataset(Documents):
         """Return a Dataset of the documents that this Dataset's stages dropped, with their texts as in the input.
 
         It has the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
-        `drops()`. Forgotten documents are left out. Raises ReadError if the input is not known, or has moved or
-        changed.
+        `drops()`. Forgotten documents are left out. If the Pipeline ran with `keep_dropped=True`, the documents are
+        read from the folder, and what the Pipeline replaces as private is replaced in them; otherwise they are read
+        from the input. Raises ReadError if the input is not known, or has moved or changed.
         """
-        return Dataset(removed.dropped_parts(self._home))
+        with self._reading() as home:
+            kept = home.kept
+            if kept.readable is None:
+                return Dataset(removed.dropped_parts(home))
+            listed = home.path(folder.FORGET_LIST)
+            parts = open_dataset(kept.url).parts
+            return Dataset(tuple(replace(part, forgotten=listed if files.exists(listed) else "") for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return a Dataset of the texts that a stage cut out; the pieces of a document are joined by line feeds.
@@ -287,23 +294,24 @@ class Dataset(Documents):
         The Dataset has the further column `stage`. Raises PlanError if the stage cut nothing, and ReadError if the
         input of the stage is not known, or has moved or changed.
         """
-        return Dataset(removed.cut_parts(self._home, stage, lambda url: open_dataset(url).parts))
+        with self._reading() as home:
+            return Dataset(removed.cut_parts(home, stage, lambda url: open_dataset(url).parts))
 
-    @property
-    def _home(self) -> Folder:
-        """The folder of this Dataset. Raises PlanError if it is not sealed, or has stages that were not run."""
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Folder]:
+        """Yield the folder of this Dataset. Raises Replaced if another result takes, or took, the place of this one.
+
+        Raises PlanError if the Dataset is not sealed, or has stages that were not run.
+        """
         known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
         require(self._is_counted, known)
-        return self._unchanged
-
-    @property
-    def _unchanged(self) -> Folder:
-        """The folder of this Dataset, if it is sealed. Raises Replaced if another result took the place of this one."""
         self.check_here()
         home = Folder(str(self.url))
-        if (now := home.manifest) is None or not now.is_same(self.manifest) or now.generation != self.sealed.generation:
-            raise folder.replaced(home.url)
-        return home
+        with one_result(home.url):
+            now, own = home.manifest, self.sealed
+            if now is None or not now.is_same(own) or now.generation != own.generation:
+                raise folder.replaced(home.url)
+            yield home
 
     def unread(self) -> pa.Table:
         """Return a table of the files that were not read, with the columns file, reason, offset (in bytes) and detail.
@@ -312,15 +320,16 @@ class Dataset(Documents):
         made.
         """
         if self.manifest is not None:
-            return shown_in_notebooks(read_unread(self._unchanged.url))
+            with self._reading() as home:
+                return shown_in_notebooks(read_unread(home.url))
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
         return shown_in_notebooks(unread_table((*self.left_out, *empty)))
 
     def _tables(self, kind: str) -> pa.Table:
-        homes, schema = [self._unchanged] if self.manifest is not None else [], SCHEMAS[kind]
-        found = [
-            read_rows(at_hand(url), schema) for home in homes for one in (*home.saved, home) for url in one.tables(kind)
-        ]
+        schema, found = SCHEMAS[kind], list[pa.Table]()
+        if self.manifest is not None:
+            with self._reading() as home:
+                found = [read_rows(url, schema) for one in (*home.saved, home) for url in one.tables(kind)]
         return shown_in_notebooks(pa.concat_tables([schema.empty_table(), *found]))
 
     def __repr__(self) -> str:
@@ -366,17 +375,15 @@ def open_dataset(url: str) -> Dataset:
     Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
-    for attempt in range(TRIES):
-        home = Folder(url)
-        if home.manifest is None and home.is_sealed:
-            msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
-            raise ReadError(msg, url)
-        with contextlib.suppress(*((Replaced,) if attempt < TRIES - 1 else ())):  # since the manifest was read
-            return _opened(url, home.sealed)
-    raise AssertionError  # the last attempt returns or raises
+    return opened(url, lambda: _opened(url))
 
 
-def _opened(url: str, manifest: Manifest) -> Dataset:
+def _opened(url: str) -> Dataset:
+    home = Folder(url)
+    if home.manifest is None and home.is_sealed:
+        msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
+        raise ReadError(msg, url)
+    manifest = home.sealed
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
     return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 
@@ -386,7 +393,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     there = at_hand(stored)
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
-        state = "is missing" if found is None else f"has {found:,} bytes, {shard.size:,} were sealed"
+        state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same

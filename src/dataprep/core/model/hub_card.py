@@ -33,7 +33,7 @@ def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, h
         share = f"{stage.docs_out / stages[0].docs_in:.1%}" if stages[0].docs_in else ""
         reasons = ", ".join(f"`{_cell(reason)}` {n:,}" for reason, n in sorted(stage.reasons.items()))
         rows.append(f"| {_cell(stage.name)} | {stage.docs_out:,} | {share} | {reasons} |")
-    parts = [f"{counted(n_documents, 'document')} with {n_bytes:,} bytes of text, in UTF-8."]
+    parts = [f"{counted(n_documents, 'document')} with {counted(n_bytes, 'byte')} of text, in UTF-8."]
     if stages:
         about = "Documents after each stage of the [dataprep](https://pypi.org/project/dataprep-lm/) run, with reasons:"
         parts += ["## How it was made", about, "\n".join(rows)]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.errors import FunctionFailed
+from dataprep.errors import FunctionFailed, counted
 from dataprep.store.ranks import mix
 
 from . import batch as B
@@ -307,7 +307,7 @@ class Ledger:
             left, held = sum(held.left for held in self._held), self._held[0]
             first = show_id(int(B.ids(held.batch)[~held.done][0]))
             msg = (
-                f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}; "
+                f"stage {self.stage} neither returned nor dropped {counted(left, 'document')}, the first is {first}; "
                 "return each document, or pass its id to stats.drop"
             )
             raise AssertionError(msg)

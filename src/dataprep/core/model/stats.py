@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from dataprep.errors import counted
 from dataprep.shown import stats_table
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class StageStats:
             return ""
         shown = [f"{n:,} for {reason}" for reason, n in self.reasons.items()]
         more = [f"{len(shown) - REASONS_SHOWN} other reasons"] if len(shown) > REASONS_SHOWN else []
-        return f"{self.name} kept 0 of {self.docs_in:,} documents, {', '.join(shown[:REASONS_SHOWN] + more)}"
+        return f"{self.name} kept 0 of {counted(self.docs_in, 'document')}, {', '.join(shown[:REASONS_SHOWN] + more)}"
 
     def alarms(self) -> list[str]:
         """Return a warning for each source of at least 100 documents of which this stage removed nearly everything.

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, raise_if_short
 from dataprep.store import files
 
-from ..output.layout import Folder
+from ..output.layout import Folder, at_hand
 
 DROPS = pa.schema(
     [
@@ -317,6 +317,8 @@ def checked(
 
     - what: the kind of file that was expected, for the message.
     - fix: the advice to the user, for the message.
+
+    Raises Replaced if a later run removed the file.
     """
     try:
         yield
@@ -324,6 +326,7 @@ def checked(
         raise
     except (pa.ArrowException, OSError, DataprepError) as e:
         raise_if_short(e)
+        at_hand(url)
         state = str(e).rstrip(".") if files.exists(url) else "it is missing"
         msg = f"cannot read {url} as the {what}: {state}; {fix}"
         raise CorruptShard(msg) from e
@@ -349,7 +352,7 @@ def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
 
     Raises CorruptShard if the file is missing or damaged, or has no column that must have values; also inside `with`.
     """
-    with checked(url), files.open_arrow(url) as f:
+    with checked(url), files.open_arrow(at_hand(url)) as f:
         file = pq.ParquetFile(f, page_checksum_verification=True)
         known_columns(file.schema_arrow, schema)
         yield file
@@ -382,7 +385,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     coded = [f.with_type(pa.dictionary(pa.int32(), f.type)) if f.name in encoded else f for f in schema]
     wanted = pa.schema([field for field in coded if columns is None or field.name in columns])
     for table in Folder(url).tables(kind):
-        with checked(table), files.open_arrow(table) as f:
+        with checked(table), files.open_arrow(at_hand(table)) as f:
             known = known_columns(pq.read_schema(f), schema)
             coded_here = [name for name in encoded if name in known]
             parquet = pq.ParquetFile(f, read_dictionary=coded_here, page_checksum_verification=True)

@@ -113,8 +113,8 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
     """
     return (
         _stages(found.stages, recipe.stages)
-        or _files(folder.origin, origin)
-        or (UNKNOWN if folder.origin is not None else UNLISTED)
+        or _files(folder.origin_as_given, origin)
+        or (UNKNOWN if folder.origin_as_given is not None else UNLISTED)
     )
 
 

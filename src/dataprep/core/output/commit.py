@@ -152,12 +152,14 @@ class Output(Generic[T]):
 
     Attributes:
         also: the folders of other results, of which finished parts are kept, too.
+        inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
 
     def __init__(
-        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = ()
-    ) -> None:
-        self.url, self.opened, self.nested, self.also = url, opened, nested, also
+        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = (),
+        inside: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.url, self.opened, self.nested, self.also, self.inside = url, opened, nested, also, inside
 
     @contextlib.contextmanager
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
@@ -170,10 +172,12 @@ class Output(Generic[T]):
         False; InUse if another process writes into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
-            failure.forget(files.path_of(self.url))  # which came after the last file
+            if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file
+                failure.forget(files.path_of(self.url))
+                lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
             return
-        with contextlib.nullcontext() if self.nested else lease.held(self.url):
+        with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
             if found is not None:
@@ -294,7 +298,7 @@ class Output(Generic[T]):
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
         if not replace and other.key == wanted.recipe.key:
             raise forget_list.stale(self.url, wanted.recipe.kind)
-        changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
+        changes = compared(home.origin_as_given, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, wanted.recipe, wanted.origin)
             msg = f"{self.url} was made by another recipe or from other input ({what})"
@@ -304,7 +308,7 @@ class Output(Generic[T]):
             what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
-        works = [None if origin is None else origin.work for origin in (home.origin, wanted.origin)]
+        works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
             then = "making their parts again" if changes.same else "keeping the parts that are the same"
             log.warning("%s", changes.sentence(wanted.again or then))

@@ -19,14 +19,17 @@ RUN/report.html        the report
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, BinaryIO
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
+from dataprep.store.place import found_again, here
 
 from . import state
 from .state import DATASET, GENERATION, MANIFESTS, TOKENS, AnyManifest, Manifest, Origin, Recipe, TokenManifest
@@ -37,6 +40,7 @@ DATA, DROPS, CUTS, INDEX = "data", "drops", "cuts", "index"
 RECEIPTS, STEPS = state.RECEIPTS, state.STEPS
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
+KEPT_STEP = 99  # the number of the step that keeps dropped documents
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
 LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
@@ -157,7 +161,13 @@ class Folder:
 
     @property
     def origin(self) -> Origin | None:
-        """The input files; None if they are hidden or unknown."""
+        """The input files, by paths that are right in this working folder; None if they are hidden or unknown."""
+        found = self.origin_as_given
+        return None if found is None else from_here(found)
+
+    @property
+    def origin_as_given(self) -> Origin | None:
+        """The input files, by the paths that were given to the run; None if they are hidden or unknown."""
         with contextlib.suppress(CorruptShard):
             named = ORIGIN if self.complete is None else self.complete.origin
             return Origin.found(self.path(named)) if named else None
@@ -238,6 +248,11 @@ class Folder:
         return [Folder(self.path(name)) for name in (self.manifest.saved if self.manifest is not None else ())]
 
     @property
+    def kept(self) -> Folder:
+        """The subfolder with the documents that were dropped to make the Dataset in this folder, if they were kept."""
+        return Folder(self.path(STEPS, step_name(KEPT_STEP, "dropped", self.sealed.key))).input
+
+    @property
     def number(self) -> int:
         """The number, from 1, of an Estimator in its Pipeline, read from its folder's name (3 for 03-MinHash-...)."""
         return int(self.name.partition("-")[0])
@@ -286,12 +301,37 @@ def home_of(url: str) -> Folder | None:
     return Folder(home) if mark else None
 
 
+def from_here(origin: Origin) -> Origin:
+    """Return the input files with their paths in this working folder, instead of those in which they were given."""
+    if not origin.given_in or origin.given_in == here():
+        return origin
+    shards: dict[str, Mapping[str, str]] = {}
+
+    def is_shard(url: str, fingerprint: str) -> bool:
+        """Return whether a shard has the stated content; of another file, readers compare the content themselves."""
+        if (home := home_of(url)) is None:
+            return True
+        if home.url not in shards:
+            made = home.readable
+            stated = () if made is None else made.shards
+            shards[home.url] = {home.path(shard.name): shard.sealed or shard.hash for shard in stated}
+        return shards[home.url].get(url) == fingerprint
+
+    def found(url: str, fingerprint: str) -> str:
+        return found_again(url, origin.given_in, is_same=lambda at: is_shard(at, fingerprint))
+
+    return dataclasses.replace(
+        origin, files=tuple(dataclasses.replace(row, url=found(row.url, row.fingerprint)) for row in origin.files),
+        sources=tuple(dataclasses.replace(one, url=found(one.url, one.root)) for one in origin.sources),
+    )  # fmt: skip
+
+
 def at_hand(url: str) -> str:
     """Return where a shard or table is that a manifest named when it was opened: at `url`, or among the replaced files.
 
     Raises Replaced if a later run removed it.
     """
-    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url, re.DOTALL)
+    place = re.fullmatch(rf"(.*)/(({DATA}|{DROPS}|{CUTS})/[^/]+|unread(\.g\d+)?\.parquet)", url, re.DOTALL)
     if place is None or files.exists(url):
         return url
     home = Folder(place[1])
@@ -305,7 +345,7 @@ def at_hand(url: str) -> str:
 
 def replaced(url: str) -> Replaced:
     """Return the error that the opened result in the folder `url` was replaced by another one."""
-    return Replaced(f"the result in {url} was replaced since it was opened; open it again")
+    return Replaced(f"the result in {url} was replaced since it was opened; open it again, or repeat the command")
 
 
 def inside(url: str) -> list[str]:

@@ -235,13 +235,13 @@ def remove_all(url: str) -> tuple[int, list[str]]:
     Files that dataprep did not create are kept; hidden ones of them are not in the result. The journals (lists of
     created files) are deleted last. Raises InUse if another process writes into the folder, or into one inside it.
     """
-    local = files.is_local(url)
-    with lease.all_held([url, *(homes(url) if local else ())]):
+    emptied = homes(url) if files.is_local(url) else []
+    with lease.all_held([url, *emptied]):
         freed = remove(url, files.listdir(url))
         left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
-        emptied = homes(url) if local else []
         for home in emptied:
-            os.unlink(os.path.join(home, JOURNAL))
+            with contextlib.suppress(FileNotFoundError):  # the journal of a folder around it listed it
+                os.unlink(os.path.join(home, JOURNAL))
     for home in emptied:  # without the lease, which is a file
         remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
     return freed, left

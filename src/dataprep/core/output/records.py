@@ -6,12 +6,11 @@ an error of one sentence.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dataprep.errors import CorruptShard
+from dataprep.errors import CorruptShard, ReadError
 from dataprep.store.newer import check_format
 
 if TYPE_CHECKING:
@@ -65,9 +64,14 @@ class StateRecord:
         """
         from dataprep.store import files
 
-        with contextlib.suppress(CorruptShard):
+        try:
             return cls.load(url) if files.exists(url) else None
-        return None
+        except CorruptShard:
+            return None
+        except ReadError:
+            if files.exists(url):  # otherwise it was moved or removed meanwhile
+                raise
+            return None
 
     def save(self, url: str) -> None:
         """Write the record as the JSON file `url`, with a checksum."""

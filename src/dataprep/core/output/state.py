@@ -219,6 +219,7 @@ class Origin(StateRecord):
         readers: each as JSON; None for a reader that is not of this package.
         work: a hash of the readers and stages, which does not depend on the input files.
         sources: the folders of token shards of a mixture.
+        given_in: the working folder in which the relative paths were given; None if there are none.
     """
 
     format: int = FORMAT
@@ -227,6 +228,7 @@ class Origin(StateRecord):
     work: str = ""
     beside: tuple[FileBeside, ...] = records(lambda: FileBeside, default=())
     sources: tuple[MixedFolder, ...] = records(lambda: MixedFolder, default=())
+    given_in: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,9 +23,19 @@ from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
 from ..output import forget_list
 from ..output.commit import Output, Wanted
-from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, is_same_estimator, step_name
+from ..output.layout import (
+    DATASET_FILES,
+    FORGET_LIST,
+    MANIFEST,
+    STEPS,
+    Folder,
+    folder_url,
+    home_of,
+    is_same_estimator,
+    step_name,
+)
 from ..output.state import DATASET, Recipe
-from .context import Context
+from .context import Context, place_of
 
 log = logging.getLogger("dataprep")
 
@@ -97,6 +107,7 @@ class Plan:
         Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
         what an earlier stage has lost.
         """
+        out = place_of(folder_url(out), context)
         check_dataset(docs)
         for given in (docs, *stages):
             given.check_here()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import itertools
 import os
@@ -19,7 +18,7 @@ from dataprep.store.progress import track
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .runner import Local, at_once, check_memory, check_timeout, parse_bytes, work
+from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,32 +67,51 @@ class Ray:
         limited = share is not None or self.timeout is not None
         remote = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
         sent = cloudpickle.dumps(task)
-        waiting = iter(items)
+        most = n + (self.memory is None)  # one more: no worker waits
+        waiting = iter(enumerate(items))
+        busy: dict[Any, int] = {}  # index of the item, by the reference of its task
+        done: dict[int, bytes | Exception] = {}  # by index of the item
 
-        def start(item: T) -> tuple[T, Any]:
+        def start(index: int, item: T) -> None:
             alone = Local(1, memory=share, timeout=self.timeout)
             apart = alone if limited or getattr(item, "skips_bad", False) else None
-            return item, remote.remote(sys.path, here(), sent, cloudpickle.dumps(item), apart)
+            busy[remote.remote(sys.path, here(), sent, cloudpickle.dumps(item), apart)] = index
 
-        running = collections.deque(map(start, itertools.islice(waiting, n + (self.memory is None))))
         try:
-            while running:
-                item, reference = running[0]
-                try:
-                    answer = ray.get(reference)
-                except ray.exceptions.RayTaskError as e:
-                    raise (e.cause if isinstance(e.cause, Exception) else e) from e
-                except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
-                    ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
-                    msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
-                    raise WorkerDied(msg) from e
-                running.popleft()
-                running.extend(map(start, itertools.islice(waiting, 1)))
-                yield cloudpickle.loads(answer)
+            for wanted in range(len(items)):
+                while True:
+                    failed = any(isinstance(found, Exception) for found in done.values())
+                    room = 0 if failed else min(most - len(busy), AHEAD * n - len(busy) - len(done))
+                    for index, item in itertools.islice(waiting, max(0, room)):
+                        start(index, item)
+                    if wanted in done:
+                        break
+                    for reference in ray.wait(list(busy), num_returns=1)[0]:
+                        done[busy[reference]] = _answer(ray, reference, items[busy[reference]])
+                        del busy[reference]
+                found = done.pop(wanted)
+                if isinstance(found, Exception):
+                    raise found
+                yield cloudpickle.loads(found)
         finally:  # after an error or a stop, no task writes any more when this has ended
-            sent_before = [reference for _, reference in running]
-            if sent_before:
-                ray.wait(sent_before, num_returns=len(sent_before), fetch_local=False)
+            if busy:
+                ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
+
+
+def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
+    """Return the result of a task that has ended, or the error that it raised."""
+    try:
+        return bytes(ray.get(reference))
+    except ray.exceptions.RayTaskError as e:
+        error = e.cause if isinstance(e.cause, Exception) else e
+        cause = e
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
+        ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
+        error = WorkerDied(f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}")
+        cause = e
+    if error is not cause:
+        error.__cause__ = cause
+    return error
 
 
 def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:

@@ -13,8 +13,8 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -42,6 +42,7 @@ ADVICE = {
     "SIGTERM": "another program ended it; run again",
 }
 ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
+AHEAD = 32  # results per worker that may wait for an earlier, slower task
 NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
@@ -203,10 +204,17 @@ class Local:
                     try:
                         pool = self._own.started(workers)
                         most = 1 if crashes.counts else workers + 1  # one more: none waits
-                        while waiting and (wanted not in running or len(running) < most):
-                            index, item = waiting[0]
-                            running[index] = (item, _submit(pool, task, item, self.timeout))
-                            waiting.popleft()  # not before: submit may find the pool broken
+                        while True:
+                            busy = [future for _, future in running.values() if not future.done()]
+                            free = len(busy) < most and _goes_on(running, workers)
+                            if waiting and (free or wanted not in running):
+                                index, item = waiting[0]
+                                running[index] = (item, _submit(pool, task, item, self.timeout))
+                                waiting.popleft()  # not before: submit may find the pool broken
+                            elif running[wanted][1].done():
+                                break
+                            else:
+                                wait(busy, return_when=FIRST_COMPLETED)
                         answer = running[wanted][1].result()
                         break
                     except FunctionFailed as e:
@@ -243,6 +251,11 @@ def check_timeout(given: float | None) -> None:
     if given is not None and not (TIMED and is_number and 0 < given < 10**9):
         msg = f"timeout={given!r} must be a number of seconds above 0, or None; Windows has no time limit"
         raise PlanError(msg)
+
+
+def _goes_on(running: Mapping[int, tuple[Any, Future[bytes]]], workers: int) -> bool:
+    """Return whether one more task may start: none has failed, and few results wait for an earlier, slower task."""
+    return len(running) < AHEAD * workers and not any(f.done() and f.exception() for _, f in running.values())
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:

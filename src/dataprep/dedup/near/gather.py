@@ -1,8 +1,9 @@
 """GatherCandidates: write the contents of the candidates (possible duplicates) to temporary files, by partition.
 
-This is the second read of the text; of JSON Lines, only the lines of candidates are parsed. The partition of a
-candidate is chosen by the first document of its connected component (documents joined by shared keys), so a component
-is in one partition. The number of partitions depends on the size of the candidates, never on workers or memory.
+Shingles that were stored when the text was hashed are used (`stored_shingles.py`). The text of other candidates is read
+a second time; of JSON Lines, only the lines of candidates are parsed. The partition of a candidate is chosen by the
+first document of its connected component (documents joined by shared keys), so a component is in one partition. The
+number of partitions depends on the size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.model import batch as B
-from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
+from dataprep.store import files, receipts
 from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to
-from dataprep.unicode.text import U64
+from dataprep.unicode.text import I64, U64
 
 from .components import CANDIDATE, FindComponents
 from .keys import SEGMENT_BYTES, HashDocuments, without_drops
 from .sketch import Sketch
+from .stored_shingles import SHINGLES, StoredShingles
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("words", "<i8")])  # words of payload: keys, then contents
 PARTITION_BYTES = 32 << 20
@@ -39,7 +40,7 @@ def n_partitions(cost: int) -> int:
 
 @dataclass(frozen=True)
 class GatherCandidates(Pass[Part]):
-    """Read an input part; write the id, rank, keys and contents of each candidate to a temporary file, by partition.
+    """Write the id, rank, keys and contents of each candidate in an input part to a temporary file, by partition.
 
     A candidate is a document that shares a key with another; a partition is a group of candidates that are compared
     with each other.
@@ -73,42 +74,42 @@ class GatherCandidates(Pass[Part]):
             candidates = found.read(item.number, 0, dtype=CANDIDATE)
         keep = Keep.parse("first") if item.number < self.n_old else self.keep
         unreadable: list[str] = []
-        chosen = self._candidates(item, keep, candidates)
-        rows = (self._rows(batch, keep.rank(batch, unreadable), roots) for batch, roots in chosen)
+        rows = self._rows(item, keep, candidates, unreadable)
         with spill_to(url, 2 * self.partitions) as spill:
-            spill.write_together(rows, lambda row: row[2].nbytes, SEGMENT_BYTES, self._sections)
+            spill.write_together(_cut(rows), lambda row: row[2].nbytes, SEGMENT_BYTES, self._sections)
         return {"unreadable": len(unreadable), "such_as": next(iter(unreadable), "")}
 
-    def _candidates(
-        self, part: Part, keep: Keep, candidates: npt.NDArray[Any]
-    ) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
-        """Yield the candidates of a part, and the roots of their components."""
+    def _rows(
+        self, part: Part, keep: Keep, candidates: npt.NDArray[Any], unreadable: list[str]
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the partitions, headers and payloads (words: keys, then contents) of a part's candidates, in order.
+
+        unreadable: as in `Keep.rank`.
+        """
         if not len(candidates):
             return
         with Spill(HashDocuments.url(self.out, part.number)) as rows:
             ids = rows.read(0, 0, dtype=np.uint64)[candidates["doc"]]
-        done = 0
+        partition = (mix(candidates["root"].astype(np.uint64), 0) % np.uint64(self.partitions)).astype(np.uint16)
+        base = without_drops(part)[0]  # dropped documents are not candidates
+        stored = self._stored(part.number)
+        n = int(np.searchsorted(candidates["doc"], stored.n_docs))
+        ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
+        for found in stored.of(candidates["doc"][:n], self.sketch):
+            one = slice(done, done + len(found[0]) - 1)
+            yield partition[one], *_rows(ids[one], ranks[one], found)
+            done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
-        for batch in without_drops(part)[0].pick(ids, columns):  # dropped documents are not candidates
-            yield batch, candidates["root"][done : done + batch.num_rows]
-            done += batch.num_rows
+        for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
+            one = slice(done, done + batch.num_rows)
+            yield partition[one], *_rows(ids[one], keep.rank(batch, unreadable), self.sketch.contents(batch))
+            done = one.stop
 
-    def _rows(self, batch: Batch, ranks: U64, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
-        """Return the partition, header and payload (words: keys, then contents) of every document."""
-        starts, contents, keys = self.sketch.contents(batch)
-        bands = len(keys)
-        offsets = starts + bands * np.arange(len(starts))
-        words = np.empty(offsets[-1], np.uint64)
-        at_keys = offsets[:-1, None] + np.arange(bands)
-        words[at_keys] = keys.T
-        is_contents = np.ones(len(words), bool)
-        is_contents[at_keys] = False
-        words[is_contents] = contents
-        headers = np.empty(batch.num_rows, HEADER)
-        headers["id"], headers["rank"] = B.ids(batch), ranks
-        headers["words"] = np.diff(offsets)
-        partition = mix(roots.astype(np.uint64), 0) % np.uint64(self.partitions)
-        return (partition.astype(np.uint16), headers, words)
+    def _stored(self, number: int) -> StoredShingles:
+        """Return the shingles that were stored when the part with this number was hashed; none if it was not."""
+        receipt = receipts.found(HashDocuments.url(self.out, number) + ".json") or {"keys": []}
+        step, name = receipt["keys"][0] if len(receipt["keys"]) == 1 else ("/", "")
+        return StoredShingles.found(files.join(self.out, SHINGLES, name)) if not step else StoredShingles("", 0)
 
     def _sections(self, held: list[tuple[Any, ...]]) -> list[npt.NDArray[Any]]:
         """Return the headers and payloads of every partition in turn."""
@@ -120,3 +121,44 @@ class GatherCandidates(Pass[Part]):
             payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
             sections += [headers[rows], np.concatenate(payloads) if payloads else words[:0]]
         return sections
+
+
+def _cut(rows: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the same rows, cut where a segment of the file is full, wherever the payloads came from."""
+    held = 0
+    for partition, headers, words in rows:
+        ends = np.append(0, np.cumsum(headers["words"]))
+        first = 0
+        while first < len(headers):
+            last = 1 + int(np.searchsorted(8 * (ends[1:] - ends[first]), SEGMENT_BYTES - held))
+            last = min(last, len(headers))
+            yield partition[first:last], headers[first:last], words[ends[first] : ends[last]]
+            held += 8 * int(ends[last] - ends[first])
+            held, first = (0 if held >= SEGMENT_BYTES else held), last
+
+
+def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
+    """Return the rank of each document of a part, uint64; nothing is read if the rule reads only ids."""
+    if keep.columns == ("id",):
+        return np.zeros(len(ids), np.uint64)
+    found = [keep.rank(batch, unreadable) for batch in part.pick(ids, list(keep.columns))] if len(ids) else []
+    return np.concatenate([np.zeros(0, np.uint64), *found])
+
+
+def _rows(ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
+    """Return the header and payload (words: keys, then contents) of every document.
+
+    found: offsets, contents and keys, as `Sketch.contents` returns them.
+    """
+    starts, contents, keys = found
+    bands = len(keys)
+    offsets = starts + bands * np.arange(len(starts))
+    words = np.empty(offsets[-1], np.uint64)
+    at_keys = offsets[:-1, None] + np.arange(bands)
+    words[at_keys] = keys.T
+    is_contents = np.ones(len(words), bool)
+    is_contents[at_keys] = False
+    words[is_contents] = contents
+    headers = np.empty(len(ids), HEADER)
+    headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)
+    return headers, words

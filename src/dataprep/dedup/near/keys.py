@@ -8,7 +8,8 @@ has the ids of the part's documents and, for every file of keys, the row in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,9 +26,10 @@ from dataprep.core.model.verdict import DropIds
 from dataprep.core.run.passes import Pass
 from dataprep.store import files, receipts
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
-from dataprep.unicode.text import U32, U64
+from dataprep.unicode.text import I64, U32, U64
 
-from .sketch import Sketch
+from .sketch import Shingles, Sketch
+from .stored_shingles import SHINGLES, ShingleWriter
 
 KEYS = "keys"  # the folder of the files of keys
 BUCKETS = 256  # a key's top byte
@@ -98,12 +100,14 @@ class PartToHash:
         name: the name of the part's file of keys.
         found: an existing file of that name.
         lent: if the part is a file of a finished Dataset, keys that were stored when that Dataset was made.
+        stored: how many bytes of shingles may be stored.
     """
 
     part: Part
     name: str  # of its file of keys
     found: KeyFile | None = None  # a file of that name
     lent: tuple[LentKeys, ...] = ()  # stored keys of the documents from which this shard was made
+    stored: int = 0  # bytes of shingles that may be stored, if the part is hashed
 
     @property
     def number(self) -> int:
@@ -168,26 +172,34 @@ class HashDocuments(Pass[PartToHash]):
             rows = borrow(in_file, item.lent)
             if rows is not None:
                 return "borrowed", [("/", url) for one in item.lent for url in one.keys], rows, ids
-        ids = self._hash(files.join(self.out, KEYS, item.name), part)
+        ids = self._hash(item, part)
         return "hashed", [("", item.name)], in_order, ids
 
-    def _hash(self, url: str, part: Part) -> U64:
+    def _hash(self, item: PartToHash, part: Part) -> U64:
         """Write the file of keys and its receipt, in place of those that are there; return the ids of the documents.
 
-        Tasks of parts with equal text write equal files, and may do so at the same time.
+        Also stores the hashes of shingles, as far as they may be stored. Tasks of parts with equal text write equal
+        files, and may do so at the same time.
         """
         ids: list[U64] = [np.zeros(0, np.uint64)]
+        urls = [files.join(self.out, folder, item.name) for folder in (KEYS, SHINGLES)]
 
-        def keys() -> Iterator[tuple[Any, Any, int]]:
+        def keys(keys_of: Callable[[Batch], tuple[I64, U64]]) -> Iterator[tuple[Any, Any, int]]:
             n_docs = 0
             for batch in part.batches(["id", *self.sketch.columns]):
-                yield *self.sketch.keys(batch), n_docs
+                yield *keys_of(batch), n_docs
                 ids.append(B.ids(batch).copy())
                 n_docs += batch.num_rows
 
-        with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
-            spill.write_together(keys(), lambda found: found[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
-        receipts.write(url + ".json", files.name_of(url), {"files": [url]})
+        with contextlib.ExitStack() as opened:
+            found = keys(self.sketch.keys)
+            if item.stored and isinstance(self.sketch, Shingles):
+                store = opened.enter_context(spill_to(urls[1], 3, synced=False))
+                found = keys(ShingleWriter(self.sketch, store, item.stored).keys)
+            spill = opened.enter_context(spill_to(urls[0], self.sketch.bands * BUCKETS + 1))
+            spill.write_together(found, lambda one: one[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
+        for url in reversed(urls) if item.stored else urls[:1]:
+            receipts.write(url + ".json", item.name, {"files": [url]})
         return np.concatenate(ids)
 
 

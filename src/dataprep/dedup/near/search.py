@@ -39,6 +39,7 @@ from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
 from .reuse import parts_to_hash, sibling_steps
 from .similarity import MatchRule
 from .sketch import Sketch
+from .stored_shingles import SHINGLES, with_shares
 from .verify import VERDICT, VerifyPartition
 
 log = logging.getLogger("dataprep")
@@ -138,6 +139,7 @@ class DuplicateSearch:
         datasets = [*(old.docs for old in self.older), self.docs]
         items = parts_to_hash(datasets, self.out, self.sketch_key or key)
         n_old = len(items) - len(self.docs.parts)
+        items = with_shares(items, n_old, self.sketch)
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
         hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
@@ -156,6 +158,7 @@ class DuplicateSearch:
         partitions = n_partitions(found["cost"])
         gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_old)
         gathered = list(self.runner.map(gather, [item.part for item in items], f"{self.name}: gather"))
+        owned.discard(files.join(self.out, SHINGLES))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
             "documents": sum(receipt["kept"] for receipt in hashed[n_old:]),

@@ -99,8 +99,13 @@ class Shingles:
 
         A document with fewer than `min_shingles` shingles has the number 0.
         """
+        sizes, keys, _ = self.keys_and_shingles(batch)
+        return sizes, keys
+
+    def keys_and_shingles(self, batch: Batch) -> tuple[I64, U64, U64]:
+        """Return what `keys` returns, and the hashes of all shingles of the documents in order, repeated ones too."""
         starts, hashes = self._shingles(batch)
-        return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
+        return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows), hashes
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Return (offsets int64[n + 1], distinct shingles of every document as hashes uint64[], keys uint64[bands, n]).
@@ -108,7 +113,11 @@ class Shingles:
         The shingles of document i are shingles[offsets[i]:offsets[i + 1]]; equal shingles have equal hashes.
         """
         starts, hashes = self._shingles(batch)
-        return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
+        return *self.distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
+
+    def distinct(self, starts: I64, hashes: U64) -> tuple[I64, U64]:
+        """Return the distinct shingles of each document, and their offsets, from the hashes of all its shingles."""
+        return distinct(starts, hashes)
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
         """Return what is compared of each document, as text."""

@@ -23,7 +23,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
 from dataprep.core.model.tables import SPAN, united
 from dataprep.core.run.passes import Pass
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, counted
 from dataprep.store.spill import Spill, all_sections, each_section, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
@@ -103,7 +103,7 @@ def _checked(batch: Batch) -> tuple[I64, Any]:
     offsets, data = B.buffers(batch)
     sizes = np.diff(offsets)
     for row in np.flatnonzero(sizes > MAX_DOC_BYTES):
-        found = f"document {B.show_id(int(B.ids(batch)[row]))} has {sizes[row]:,} bytes"
+        found = f"document {B.show_id(int(B.ids(batch)[row]))} has {counted(sizes[row], 'byte')}"
         msg = f"{found}; it must have at most {MAX_DOC_BYTES:,}: split it, or read with a smaller max_doc_bytes"
         raise DataprepError(msg)
     return offsets, data

@@ -132,6 +132,7 @@ def clean_page(
     log.times[log.at[0], NO_END_MARK] += n_unended
     log.n_bytes[log.at[0], NO_END_MARK] += unended
     if sentences < rules.min_sentences:
+        log.compared[log.at[0]] = sentences
         return TOO_FEW_SENTENCES, first
     return KEEP if end > first else EMPTY, end
 

@@ -93,7 +93,7 @@ class C4(Stage):
     Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     compiled: ClassVar[bool] = True
 
     WORLD_SENTENCE_TERMINALS: ClassVar[tuple[str, ...]] = SENTENCE_TERMINALS

@@ -46,6 +46,7 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
             end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, log)
         if before - after > rules.max_removed * before:
             reasons[d] = REMOVED_WORDS
+            log.compared[d] = (before - after) / max(before, 1)
         elif before == 0 or after == 0:
             reasons[d] = EMPTY
         else:

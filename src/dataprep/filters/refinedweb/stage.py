@@ -65,7 +65,7 @@ class RefinedWeb(Stage):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
 
     preset: str = "paper"
     word_split: str = "blanks"
@@ -90,7 +90,7 @@ class RefinedWeb(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with corrected texts, without the documents that a rule drops; count lines by rule."""
-        yield from rewritten(batches, stats, K.correct, self._rules(), P.NAMES, P.REMOVED_WORDS, "valid")
+        yield from rewritten(batches, stats, K.correct, self._rules(), P.NAMES, P.REMOVED_WORDS, "stripped")
 
     def _rules(self) -> P.RefinedWebRules:
         def limit(value: float | None) -> float:

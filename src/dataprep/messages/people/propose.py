@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.messages.names.matching import identity
 from dataprep.messages.names.phones import phone
 from dataprep.read import read
@@ -241,7 +241,7 @@ class _NameGroups:
         taken |= {name for name, group in self.of.items() if len(group.names) > 1}
         wrote = self.evidence.wrote
         rest = [name for name in sorted(wrote, key=lambda n: (-wrote[n], n)) if identity(name) not in taken]
-        lines = [f"    {' '.join(name.split())} ({wrote[name]:,} messages)" for name in rest]
+        lines = [f"    {' '.join(name.split())} ({counted(wrote[name], 'message')})" for name in rest]
         return ["One name each:", *lines] if rest else []
 
 

@@ -16,7 +16,7 @@ from dataprep.core.model.batch import Batch, doc_id
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.tables import BAD_DIGEST, DAMAGED, SEGMENTED, Unread
-from dataprep.errors import PlanError, ReadError, a_or_an
+from dataprep.errors import PlanError, ReadError, a_or_an, counted
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, RecordColumns, documents
 from dataprep.read.trust import LimitedReader, Trust
@@ -208,7 +208,7 @@ class Crawl(LimitedReader):
         stats.unread += _rows_of_broken(piece.url, archive, changed)
         apart = [position for position, reason, _ in segments.lost if reason == SEGMENTED]
         if apart:
-            detail = f"{len(apart):,} records were dropped, since their segments are not all in this file in order"
+            detail = f"dropped {counted(len(apart), 'record')}, whose segments are not all in this file in order"
             stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
 
     def _finished(self, held: list[PageRecord], refused: list[Refusal]) -> Iterator[Record]:

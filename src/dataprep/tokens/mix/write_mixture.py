@@ -27,6 +27,7 @@ from dataprep.errors import CorruptShard, PlanError, redacted
 from dataprep.store import files
 from dataprep.store.atomic import read_bytes
 from dataprep.store.key import key
+from dataprep.store.place import given_in
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.folder import (
     begin,
@@ -92,6 +93,7 @@ def write_mixture(
     origin = Origin(
         sources=tuple(MixedFolder(name=s.name, url=redacted(s.path), root=s.shards.root) for s in streams),
         work=key([*asked, first.tokenizer_hash, first.manifest.dtype]),
+        given_in=given_in(s.path for s in streams),
     )
     again = "writing the mixture again"
     of_sources = {s.name: s.shards.manifest.forgotten for s in streams}

@@ -15,6 +15,7 @@ documents and rows of the Dataset agree one to one. Reading needs numpy only; `.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -208,10 +209,10 @@ class Shards:
 
     def read(self, name: str, opened: Callable[[Path], T]) -> T:
         """Return `opened(path)` of a file that the manifest names, which a later run may move meanwhile."""
-        try:
-            return opened(self.file(name))
-        except FileNotFoundError:
-            return opened(self.file(name))
+        for _ in range(2):  # it is moved, and then removed
+            with contextlib.suppress(FileNotFoundError):
+                return opened(self.file(name))
+        return opened(self.file(name))
 
     def document(self, k: int) -> Tokens:
         """Return the token ids of document number `k` (from 0, train before val), without the separator after it."""
@@ -269,8 +270,9 @@ class Shards:
     def _check_sizes(self) -> None:
         for s in self.shards:
             for kind, expected in sizes_of(s, self.dtype).items():
-                path = self.file(f"{s.name}.{kind}")
-                found = path.stat().st_size if path.exists() else None
+                found = None
+                with contextlib.suppress(FileNotFoundError):
+                    found = self.read(f"{s.name}.{kind}", os.path.getsize)
                 if found != expected:
                     what = "it is missing" if found is None else f"it has {found:,} bytes"
                     self._corrupt(s, kind, f"{what}, the manifest states {expected:,}")

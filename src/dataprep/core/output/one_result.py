@@ -1,0 +1,81 @@
+"""Read a finished result while another process may replace it: a reader gets one result whole, or `Replaced`.
+
+A reader opens many files, one after another, and a commit may come between any two of them. `one_result` compares the
+records of the folder before and after, so that none of the readers needs to know at which file it happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from dataprep.errors import Replaced
+from dataprep.store import beside, files, lease
+
+from .layout import MANIFEST, RECIPE, Folder, inside, replaced
+
+T = TypeVar("T")
+Records = Mapping[str, object]  # what is another value for each record after it was replaced
+FIXED = ("tokenizer.json", "receipt.json", "preset.json")  # records of results with fixed file names
+TRIES = 5  # to open a result that is replaced meanwhile
+
+
+@contextlib.contextmanager
+def one_result(*urls: str) -> Iterator[Callable[[], None]]:
+    """Raise Replaced if a result was replaced or removed while the `with` block read it.
+
+    urls: folders of results, or of runs, whose results are directly inside; results that are new there do not matter.
+    Replaced is raised instead of any error of the block, which may have missed a file; it is also raised if the block
+    ends without an error, since it may have read files of both results. A block that reports missing files without
+    raising an error calls the function that is yielded before it does.
+    """
+    before = {home: found for url in urls for home in _homes(url) if (found := _records(home))}
+
+    def check(*, failed: bool = True) -> None:
+        for home, found in before.items():
+            now = _records(home)
+            names = found.keys() if failed else found.keys() - {RECIPE}  # which is moved last
+            if any(now.get(name) != found[name] for name in names) or (failed and _is_in_commit(home)):
+                raise replaced(home)
+
+    try:
+        yield check
+    except Exception as e:
+        try:
+            check()
+        except Replaced as known:
+            raise known from e
+        raise
+    check(failed=False)
+
+
+def opened(url: str, opens: Callable[[], T]) -> T:
+    """Return `opens()`, which opens the result in `url`; again if the result was replaced meanwhile."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(Replaced), one_result(url):
+            return opens()
+    with one_result(url):
+        return opens()
+
+
+def _homes(url: str) -> list[str]:
+    """Return the folders of results: `url` itself, or those inside a folder without records."""
+    return [url] if _records(url) or not files.is_dir(url) else [url, *inside(url)]
+
+
+def _is_in_commit(home: str) -> bool:
+    """Return whether a process is setting aside the files of the result before, with the new manifest in place."""
+    begun = Folder(home).unfinished.recipe
+    if begun is None or not files.is_local(home) or not begun.is_same(Folder(home).stated):
+        return False
+    return lease.holder(files.path_of(home)) is not None
+
+
+def _records(home: str) -> Records:
+    local, found = files.is_local(home), dict[str, object]()
+    for name in (MANIFEST, RECIPE, *(FIXED if local else ())):
+        with contextlib.suppress(*((OSError, ValueError) if local else (FileNotFoundError,))):
+            found[name] = files.version(files.join(home, name))
+    ready = beside.ready(files.path_of(home)) if local else None
+    return found if ready is None else {**found, beside.READY: ready}

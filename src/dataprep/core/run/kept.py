@@ -1,0 +1,54 @@
+"""Keep the documents that a Pipeline dropped next to its result, so that they can be read when the input is gone.
+
+They are a sealed Dataset, OUT/steps/99-dropped-KEY8/input. Like the other saved steps, `dataprep forget` removes
+documents from it, and `dataprep prune` removes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataprep.errors import PlanError
+from dataprep.store import lease
+from dataprep.store.key import key
+
+from ..model.dataset import Dataset, open_dataset
+from ..model.describe import describe, labels_of
+from ..model.estimator import Estimator
+from ..model.stage import Stage, masks
+from ..output.commit import Output, Wanted
+from ..output.layout import Folder
+from ..output.state import DATASET, Recipe
+from .account import Account
+from .context import Context
+from .plan import hides_input
+from .seal import seal
+
+
+def check_can_keep(docs: Dataset, stages: Sequence[Stage | Estimator]) -> None:
+    """Raise PlanError if dropped documents must not be kept, since a stage hides the input."""
+    hiding = [stage.name for stage in stages if getattr(stage, "hides", False)]
+    if hiding or hides_input(docs):
+        who = hiding[0] if hiding else "a stage that made the input"
+        msg = f"keep_dropped=True would keep what {who} hides; leave it out"
+        raise PlanError(msg)
+
+
+def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Context) -> None:
+    """Save the documents that `stages` dropped to make the sealed Dataset `done`, unless they are saved already.
+
+    The texts are those of the input, after the stages among `stages` that replace what is private. Raises ReadError if
+    the input has moved or changed.
+    """
+    made, kept = done.sealed, Folder(str(done.url)).kept
+    masking = [stage for stage in stages if isinstance(stage, Stage) and masks(stage)]
+    described = [describe(stage, label) for stage, label in zip(masking, labels_of(masking), strict=True)]
+    recipe = Recipe(kind=DATASET, key=key((made.key, "dropped", masking)), forgotten=made.forgotten, stages=described)
+    if kept.readable is not None and recipe.is_same(kept.recipe):
+        return
+    docs = done.dropped()
+    for stage in masking:
+        docs = docs.then(stage)
+    with lease.held(str(done.url)), Output(kept.url, open_dataset, nested=True).begin(Wanted(recipe)) as work:
+        if work.result is None:
+            seal(Account(docs), work, context, codec="zstd", label="dropped")

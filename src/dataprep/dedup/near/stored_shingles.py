@@ -1,0 +1,95 @@
+"""Stored shingles: the hashes of the first read's shingles, so that the candidates' texts are not read and split again.
+
+HashDocuments stores the hashes of the shingles of each document, with its keys; GatherCandidates reads those of the
+candidates, and the files are deleted. All parts together store at most STORED_BYTES; the documents after the last batch
+that fits into a part's share are read a second time. The result does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.core.model.batch import Batch
+from dataprep.store import files, receipts
+from dataprep.store.spill import Spill, SpillWriter
+from dataprep.unicode.text import I64, U64
+
+from .sketch import Shingles, Sketch
+
+SHINGLES = "shingles"  # the folder of the files
+STORED_BYTES = 4 << 30  # of all parts together
+
+
+@dataclass
+class ShingleWriter:
+    """Hashes the documents of a part, and stores the hashes of their shingles until `left` bytes are used up.
+
+    spill: a segment per batch of n documents has three sections: the number of shingles of each document, int64[n], the
+    keys, uint64[bands, n], and the hashes of the shingles, uint64.
+    """
+
+    sketch: Shingles
+    spill: SpillWriter
+    left: int
+
+    def keys(self, batch: Batch) -> tuple[I64, U64]:
+        """Return the sizes and keys of a batch's documents, as `Shingles.keys` does."""
+        sizes, keys, hashes = self.sketch.keys_and_shingles(batch)
+        self.left -= sizes.nbytes + keys.nbytes + hashes.nbytes
+        if self.left >= 0:
+            self.spill.write([sizes, keys, hashes])
+        return sizes, keys
+
+
+@dataclass(frozen=True)
+class StoredShingles:
+    """The stored shingles of a part: those of its first `n_docs` documents are in the file `url`."""
+
+    url: str
+    n_docs: int
+
+    @classmethod
+    def found(cls, url: str) -> StoredShingles:
+        """Return the shingles that the file `url` has; none if it is missing or damaged."""
+        if receipts.valid(url + ".json", files.name_of(url)) is None:
+            return cls(url, 0)
+        with Spill(url) as spill:
+            return cls(url, sum(len(spill.read(n, 0, dtype=np.int64)) for n in range(spill.segments)))
+
+    def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, U64, U64]]:
+        """Yield what `Sketch.contents` returns, for the documents with the numbers `rows`, ascending.
+
+        All numbers must be below `n_docs`. A segment of the file is in memory at a time.
+        """
+        if not len(rows) or not isinstance(sketch, Shingles):
+            return
+        first = 0
+        with Spill(self.url) as spill:
+            for segment in range(spill.segments):
+                sizes = spill.read(segment, 0, dtype=np.int64)
+                own = rows[slice(*np.searchsorted(rows, [first, first + len(sizes)]))] - first
+                first += len(sizes)
+                if len(own):
+                    keys = spill.read(segment, 1, dtype=np.uint64).reshape(sketch.bands, len(sizes))
+                    hashes, ends = spill.read(segment, 2, dtype=np.uint64), np.cumsum(sizes)
+                    spans = zip((ends - sizes)[own].tolist(), ends[own].tolist(), strict=True)
+                    chosen = np.concatenate([hashes[low:high] for low, high in spans])
+                    yield *sketch.distinct(np.append(0, np.cumsum(sizes[own])), chosen), keys[:, own]
+
+
+def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch) -> list[Any]:
+    """Return the parts to hash, each with the number of bytes that it may store, by its size.
+
+    Nothing is stored of the `n_old` parts of older Datasets, since few of their documents are candidates, and of texts
+    that are compared themselves.
+    """
+    if not isinstance(sketch, Shingles):
+        return list(items)
+    new = items[n_old:]
+    total = max(1, sum(item.n_bytes for item in new))
+    return [*items[:n_old], *(replace(item, stored=STORED_BYTES * item.n_bytes // total) for item in new)]

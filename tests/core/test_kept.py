@@ -1,0 +1,131 @@
+"""`keep_dropped=True`: dropped documents can be read when the input is gone, and nothing private is in them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dataprep as dp
+from dataprep.core.output.layout import Folder
+from dataprep.errors import PlanError, ReadError
+from dataprep.history import why
+from dataprep.history.run_summary import summarize
+from dataprep.history.verify import verify
+from dataprep.report import render
+
+TEXTS = [
+    "the first page of all", "the first page of all", "x", "كان يا ما كان في قديم الزمان",
+    "كان يا ما كان في قديم الزمان", "write to joe.doe@example.com or call", "write to joe.doe@example.com or call", "y",
+]  # fmt: skip
+SECRET = b"joe.doe@example.com"
+
+
+def long_enough(text: str) -> bool:
+    """Keep texts of two characters or more."""
+    return len(text) > 1
+
+
+def stages() -> tuple:
+    """A filter, a deduplication, and then a stage that masks."""
+    return dp.Filter(long_enough), dp.Exact(), dp.PII()
+
+
+@pytest.fixture
+def given(tmp_path) -> Path:
+    """A folder with two files."""
+    (tmp_path / "in").mkdir()
+    for name, some in (("a", TEXTS[:4]), ("b", TEXTS[4:])):
+        rows = (json.dumps({"text": text, "n": n}, ensure_ascii=False) + "\n" for n, text in enumerate(some))
+        (tmp_path / "in" / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
+    return tmp_path
+
+
+def read(given: Path) -> dp.Dataset:
+    """The two files as a Dataset."""
+    return dp.read(str(given / "in" / "*.jsonl"), columns={"n": "int64"})
+
+
+@pytest.mark.parametrize("runner", [dp.Serial(), dp.Local(2)])
+def test_dropped_documents_outlive_the_input(given, runner) -> None:
+    """Texts, sources and columns; why, clusters and the report show them, with masked text; any runner, same rows."""
+    done = dp.Pipeline(*stages()).run(read(given), str(given / "run" / "out"), runner, keep_dropped=True)
+    plain = dp.Pipeline(*stages()).run(read(given), str(given / "plain"))
+    wanted = [{**row, "text": row["text"].replace(SECRET.decode(), "<email>")} for row in plain.dropped().take(9)]
+    assert len(wanted) == 5
+    shutil.move(given / "in", given / "moved")
+    with pytest.raises(ReadError, match="is missing"):
+        plain.dropped()
+    dropped = done.dropped()
+    assert dropped.take(9) == wanted
+    own = ["stage", "reason", "duplicate_of_dataset", "duplicate_of", "similarity", "value", "label"]
+    assert dropped.columns == ["id", "text", "source", "meta", "n", *own]
+    for row in wanted:
+        fate = why.follow(done.url, row["id"])
+        assert why.dropped_document(str(given / "run"), fate.drops[0])["text"] == row["text"]
+    page = render(summarize(str(given / "run")))
+    assert "كان يا ما كان" in page
+    assert "The text cannot be shown" not in page
+
+
+def test_what_a_stage_masks_is_in_no_kept_file(given) -> None:
+    """The stage runs on the kept documents, and the manifest states it."""
+    done = dp.Pipeline(*stages()).run(read(given), str(given / "out"), keep_dropped=True)
+    kept = Folder(done.url).kept
+    texts = [row["text"] for row in dp.open_dataset(kept.url).take(9)]
+    assert sum("<email>" in text for text in texts) == 1
+    assert not any(SECRET in Path(url).read_bytes() for url in files_of(kept.url))
+    assert not any(SECRET.decode() in text for text in texts)
+    assert [stage["label"] for stage in kept.sealed.stages] == ["PII"]
+
+
+@pytest.mark.parametrize("stage", [dp.chats.Pseudonyms(key=b"k" * 32), dp.chats.Consent(refused=("Ana",))])
+def test_what_a_stage_hides_is_not_kept(given, stage) -> None:
+    """One sentence before any work, also for an input that was hidden."""
+    with pytest.raises(PlanError, match=f"keep_dropped=True would keep what {stage.name} hides"):
+        dp.Pipeline(dp.Exact(), stage).run(read(given), str(given / "out"), keep_dropped=True)
+    assert not (given / "out").exists()
+
+
+def test_forgotten_documents_are_not_kept(given) -> None:
+    """`forget` removes them from the kept documents too, and a rerun does not bring them back."""
+    out = str(given / "out")
+    done = dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True)
+    gone, *others = done.dropped().take(9)
+    dp.forget(out, np.array([gone["id"]], np.uint64))
+    again = dp.open_dataset(out)
+    left = again.dropped().take(9)
+    assert [row["id"] for row in left] == [row["id"] for row in others]
+    assert len(left) == 4
+    rerun = dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True)
+    assert rerun.dropped().take(9) == left
+    assert dp.open_dataset(Folder(out).kept.url).count == 4
+    found = verify(out)
+    assert Folder(out).kept.url in found
+    assert not any(found.values())
+    shard = next(url for url in files_of(Folder(out).kept.url) if "/data/" in url)
+    Path(shard).write_bytes(Path(shard).read_bytes()[:-9])
+    (problem,) = verify(out)[Folder(out).kept.url]
+    assert shard.endswith(problem.file)
+
+
+def test_runs_again(given) -> None:
+    """A finished result opens, also without its input; a run without `keep_dropped` can be completed by one with it."""
+    out = str(given / "out")
+    dp.Pipeline(*stages()).run(read(given), out)
+    assert not files_of(Folder(out).kept.url)
+    first = dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True).dropped().take(9)
+    before = files_of(Folder(out).kept.url)
+    assert dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True).dropped().take(9) == first
+    assert files_of(Folder(out).kept.url) == before
+    other = dp.Pipeline(dp.Filter(long_enough)).run(read(given), out, replace=True)
+    assert {row["reason"] for row in other.dropped().take(9)} == {"long_enough"}  # not those of the other recipe
+    assert not files_of(Folder(out).kept.url)
+
+
+def files_of(url: str) -> dict[str, int]:
+    """The files in a folder, with the time at which each was written."""
+    return {str(p): p.stat().st_mtime_ns for p in Path(url).rglob("*") if p.is_file()}
