@@ -100,7 +100,7 @@ class PartToHash:
         name: the name of the part's file of keys.
         found: an existing file of that name.
         lent: if the part is a file of a finished Dataset, keys that were stored when that Dataset was made.
-        stored: how many bytes of shingles may be stored.
+        stored: the maximum number of bytes of shingles to store.
     """
 
     part: Part

@@ -103,7 +103,7 @@ class Shingles:
         return sizes, keys
 
     def keys_and_shingles(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return what `keys` returns, and the hashes of all shingles of the documents in order, repeated ones too."""
+        """Return the result of `keys`, and the hashes of all shingles of the documents, in order, with repeats."""
         starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows), hashes
 
