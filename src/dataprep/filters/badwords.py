@@ -156,7 +156,7 @@ class BadWords(ScoredFilter):
 
 @lru_cache(maxsize=8)
 def _composed(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the entries in the form of the texts that are searched, without characters that are skipped in these."""
+    """Return the entries in the normal form of the searched texts, without the characters that are ignored in texts."""
     texts = canonical(*B.buffers(pa.array(entries, pa.large_string())), FORMS)
     shown = ("".join(c for c in entry if not K.hidden()[ord(c)]) for entry in B.strings(*texts).to_pylist())
     return tuple(dict.fromkeys(entry for entry in shown if entry))

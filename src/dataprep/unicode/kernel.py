@@ -35,7 +35,7 @@ _BEING_MADE = threading.RLock()
 class Kernel:
     """A function that is compiled, or loaded from where its machine code is stored, at the first call.
 
-    Only to compile, Numba is imported. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
+    Numba is imported only for compiling. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
     `targetoptions` and `py_func`.
     """
 

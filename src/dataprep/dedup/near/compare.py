@@ -62,7 +62,7 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
     Each document is compared with the kept documents that share a key with it (entries); beyond a limit per document,
     further entries are skipped.
 
-    - bands: keys per document.
+    - bands: the number of keys per document.
     - rule: when a document is dropped. Each kept document is entered into `index`; a document for which the index has
       no space is left undecided.
     """

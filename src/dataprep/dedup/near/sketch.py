@@ -64,7 +64,7 @@ class Shingles:
     Attributes:
         unit: "word" or "char".
         ngram: the number of units per shingle.
-        word_split: how words are split, "unicode" or "regex".
+        word_split: the rule for splitting words, "unicode" or "regex".
         threshold: a document is dropped if its similarity is at least this.
         bands: the number of bands of the signature.
         rows: the number of rows per band.

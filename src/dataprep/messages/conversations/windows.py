@@ -164,7 +164,7 @@ class WindowColumns(NamedTuple):
             conversation: id.
             turns: the turns of the window.
             said: the texts of these turns, after they were cut to fit.
-            n_context: so many turns, the first, are context.
+            n_context: the number of turns, at the beginning, that are context.
         """
         self.rows.append(row)
         self.conversations.append(conversation)
