@@ -56,8 +56,10 @@ class WindowRule(NamedTuple):
 def rule_of(width: int, *, word_split: str) -> WindowRule:
     """Return the definition of windows of `width` words, or of `width` bytes if `word_split` is "".
 
-    word_split: the rule for splitting words. A gram is a run of words or bytes shorter than a window. Short grams make fewer
-    records; long grams are rarely shared by texts that share no window.
+    - word_split: the rule for splitting words.
+
+    A gram is a run of words or bytes shorter than a window. Short grams make fewer records; long grams are rarely
+    shared by texts that share no window.
     """
     gram = max(1, width // 6 if word_split else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     gram, table = min(gram, width), word_table(word_split or "unicode")
