@@ -71,7 +71,7 @@ def test_train_encodes_messages(shards, model, tmp_path):
     kept = TrainConfig.from_dict(config).override("layout=padded")
     dp.train(chats, out=tmp_path / "kept", config=kept, init_from=model, template="course", quiet=True)
     assert checkpoint.load(checkpoint.found(tmp_path / "kept")[-1])["config"]["layout"] == "padded"
-    with pytest.raises(PlanError, match=r"has messages, which are encoded for a model: name it with init_from="):
+    with pytest.raises(PlanError, match=r"has messages, which are for a trained model: name it with init_from="):
         dp.train(chats, out=tmp_path / "none", quiet=True)
     with pytest.raises(PlanError, match=r"val=0.5 applies only to files of messages; leave it out for shards"):
         dp.train(shards, out=tmp_path / "none", val=0.5, quiet=True)

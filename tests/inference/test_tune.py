@@ -186,7 +186,7 @@ def test_a_base_without_the_template_learns_its_marks(dialogues, tmp_path):
     [
         ({"settings": ("lr=x",)}, "lr='x' must be a number"),
         ({"settings": ("objective=span",)}, "objective='span' needs running text"),
-        ({"settings": ("lora=4",)}, "lora=4 changes a trained model: name one with "),
+        ({"settings": ("lora=4",)}, "lora=4 needs a trained model: name it with "),
         ({"settings": ("device=abacus",)}, "device='abacus' must be"),
         ({"preset": "huge"}, "preset 'huge' must be one of"),
         ({"init_from": "nowhere"}, "nowhere does not exist"),

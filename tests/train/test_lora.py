@@ -154,7 +154,7 @@ def test_a_loaded_run_is_merged(make_shards, base, tuning, tmp_path):
 
 def test_mistakes_are_one_sentence(shards, base, tuning, tmp_path):
     """No base, another rank in the same folder, and settings that cannot be."""
-    with pytest.raises(PlanError, match="lora=4 changes a trained model: name one with init_from"):
+    with pytest.raises(PlanError, match="lora=4 needs a trained model: name it with init_from"):
         train(shards, out=tmp_path / "none", config=tuning, quiet=True)
     assert not (tmp_path / "none").exists()
     short = replace(tuning, steps=1)

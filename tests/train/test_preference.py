@@ -172,10 +172,10 @@ def test_the_reference_is_named_again_or_in_the_run(sets, base, tuning, tmp_path
     """Without LoRA a resumed run needs the model before; with it the run has that model; another one is refused."""
     full, low = tuning, replace(tuning, lora=2)
     for name, how in (("full", full), ("low", low)):
-        with pytest.raises(PlanError, match="dpo=0.5 needs a reference model: name it with init_from="):
+        with pytest.raises(PlanError, match="dpo=0.5 needs a reference model: name the model with init_from="):
             train(sets, out=tmp_path / name, config=replace(how, lora=None), quiet=True)
         train(sets, out=tmp_path / name, config=how, init_from=base, stop_at=4, quiet=True)
-    with pytest.raises(PlanError, match="name it with init_from="):
+    with pytest.raises(PlanError, match="name the model with init_from="):
         train(sets, out=tmp_path / "full", config=full, quiet=True)
     assert train(sets, out=tmp_path / "low", config=low, quiet=True).steps == 12
     with pytest.raises(StaleOutput, match="started from other weights"):

@@ -33,7 +33,9 @@ def clusters(
     lost: Annotated[
         int | None, typer.Option(min=1, help="Show the N largest clusters of which no copy remains.")
     ] = None,
-    least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
+    least_similar: Annotated[
+        int | None, typer.Option(min=1, help="Show the N dropped documents least similar to their kept copies.")
+    ] = None,
     cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut most often.")] = None,
     centroids: Annotated[
         int | None, typer.Option(min=1, help="Show the N documents nearest to and farthest from each centroid.")

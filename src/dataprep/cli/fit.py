@@ -30,7 +30,9 @@ def fit_language(
         int, typer.Option("--vocab-size", help="Number of pieces of the SentencePiece model.")
     ] = 32_000,
     order: Annotated[int, typer.Option("--order", help="Number of pieces in the longest n-grams.")] = 5,
-    mixed_scripts: Annotated[bool, typer.Option("--mixed-scripts", help="Accept a reference in two scripts.")] = False,
+    mixed_scripts: Annotated[
+        bool, typer.Option("--mixed-scripts", help="Accept a reference in more than one script.")
+    ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a preset that was made from other samples.")
     ] = False,

@@ -147,8 +147,10 @@ def _print_model(console: Console, folder: str) -> None:
 def _stage_table(stage: StageStats, only: str | None, *, everything: bool = True) -> Table:
     """Return a table of a stage: totals, then a row per source, each followed by a row per drop reason.
 
-    The sources that lost most documents come first. only: the source to show, without totals; None: all. everything: if
-    False, only the first sources and the largest counts are shown.
+    The sources that lost most documents come first.
+
+    - only: the source to show, without totals; None: all.
+    - everything: if False, only the first sources and the largest counts are shown.
     """
     unit = unit_of(max((amount.bytes for side in (stage.into, stage.out) for amount in side.values()), default=0))
     table = table_of("source", "in", "kept", "dropped", f"{unit.name} in", f"{unit.name} kept")

@@ -63,7 +63,7 @@ def compared(drop: Drop) -> str:
 
 
 def _print_texts(console: Console, folder: str, fate: fates.Fate) -> None:
-    """Print its text, next to that of the document kept for it if there is one."""
+    """Print the document's text, next to the text of the document that was kept instead, if there is one."""
     row = fates.dropped_document(folder, fate.drops[0]) if fate.drops else fates.find_document(folder, fate.id)
     text = None if row is None else str(row["text"])
     head = printable(f"{show_id(fate.id)}  {row['source'] if row else ''}")
@@ -135,7 +135,7 @@ def text_pair(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> T
 
     Args:
         heads: the column titles.
-        texts: the removed and the kept text; None if one cannot be read.
+        texts: the removed and the kept text; None if a text cannot be read.
     """
     sides = word_diff(texts[0] or "", texts[1] or "", SHOWN_CHARS)
     table = Table(expand=True)

@@ -67,7 +67,7 @@ class Pipeline:
             replace: whether a result in `out` that was made by other stages or from other input is made again, except
                 for steps that did not change; False raises StaleOutput. The old result is kept until the new one is
                 complete.
-            keep_dropped: whether the dropped documents are saved, too, for which the input is read once more;
+            keep_dropped: whether to also save the dropped documents, which needs one more read of the input;
                 `dropped()`, `dataprep why` and the report then have them even if the input has moved.
 
         Raises PlanError if `keep_dropped` is True and a stage hides the input.

@@ -1,4 +1,4 @@
-"""Deduplication: the estimators (classes that read all documents, then decide), and the packages that implement them.
+"""Deduplication: the Estimators (which read all documents before they decide), and the packages that implement them.
 
 exact minhash url        -> near/        hash, match, cluster, gather, verify: similar documents
 exact (unit=...)         -> pieces/      paragraphs, lines, spans that occur earlier

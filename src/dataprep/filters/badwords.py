@@ -121,7 +121,7 @@ class BadWords(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: entries, whether they must be whole words, whether they have clitics."""
+        """The values that determine the scores: the entries, the rule for whole words, and the rule for clitics."""
         return self.entries, self._edges, self._clitics
 
     def recipe(self) -> Any:
@@ -156,7 +156,7 @@ class BadWords(ScoredFilter):
 
 @lru_cache(maxsize=8)
 def _composed(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the entries in the form of the texts that are searched, without characters that are skipped in these."""
+    """Return the entries in the normal form of the searched texts, without the characters that are ignored in texts."""
     texts = canonical(*B.buffers(pa.array(entries, pa.large_string())), FORMS)
     shown = ("".join(c for c in entry if not K.hidden()[ord(c)]) for entry in B.strings(*texts).to_pylist())
     return tuple(dict.fromkeys(entry for entry in shown if entry))

@@ -68,11 +68,13 @@ class FineWeb(ScoredFilter):
 
     Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
     of a line is its number of code points, including white space inside. `max_dup_line_chars` counts only characters of
-    words, as `Gopher` does. `word_split` has the values of `Gopher(word_split=...)`. None switches a rule off.
-    `max_newline_ratio` is only in the code. The default terminal punctuation is that of all scripts
-    (`word_lists.TERMINAL_PUNCTUATION`).
+    words, as `Gopher` does. None switches a rule off. `max_newline_ratio` is only in the code.
 
     Args:
+        word_split: the definition of a word, as in `Gopher`.
+        short_line_chars: the maximum number of characters of a short line.
+        terminal_punctuation: the marks that end a sentence. Default: those of all scripts
+            (`word_lists.TERMINAL_PUNCTUATION`).
         preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines
             end at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are
             words; and the terminal punctuation is that of the code since 2024, which includes other scripts but no
@@ -108,7 +110,7 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the end marks, the length of a short line, the words, and the preset."""
+        """The values that determine the scores: the end marks, the length of a short line, the words, the preset."""
         return self.terminal_punctuation, self.short_line_chars, self.word_split, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:

@@ -137,7 +137,7 @@ class FineWeb2(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The value that decides the scores: the stop words."""
+        """The value that determines the scores: the stop words."""
         return self.stop_words
 
     def recipe(self) -> Any:

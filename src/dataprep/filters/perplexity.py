@@ -138,7 +138,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the models' content, `unit`, `normalize` and `preset`."""
+        """The values that determine the scores: the models' content, `unit`, `normalize` and `preset`."""
         held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
         return held, self.unit, self.normalize, self.preset if self.preset == "ccnet2020" else None
 

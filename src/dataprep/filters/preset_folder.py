@@ -43,7 +43,7 @@ def file_of(folder: object, record: Mapping[str, Any], kind: str) -> str:
 
 
 def check_sealed(stage: str, path: str) -> None:
-    """Raise PlanError if a model is in a preset folder, and was changed since the folder was sealed.
+    """Raise PlanError if a model in a preset folder has changed since the folder was sealed.
 
     stage: the name of the filter, for messages. Models next to another program's preset.json are not checked.
     """

@@ -188,7 +188,8 @@ def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tu
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
     """Return the number of matches of the automaton's entries in each of n texts, int64[n].
 
-    - offsets, data: the texts in UTF-8.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
     - classes: the result of `parts`.
     - lower: the lower case of each code point.
     """

@@ -60,7 +60,8 @@ def cuts_of(
 
     - stage: the filter, with the limits.
     - usual: the published limits, by parameter.
-    - reference, crawl: columns of scores.
+    - reference: the columns of scores of the reference.
+    - crawl: the columns of scores of the crawl sample.
     """
     rows = []
     lost = [np.zeros(len(next(iter(columns.values()))), bool) for columns in (reference, crawl)]

@@ -74,7 +74,7 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
 
 
 def ids_in_shard(folder: Folder, shard: Shard, ids: Ids) -> Ids:
-    """Return those of the ids that a shard holds."""
+    """Return the given ids that a shard contains."""
     if not len(ids) or shard.last_id is None or shard.last_id < int(ids[0]):
         return B.NO_IDS
     return ids_in_file(folder.path(shard.name), ids)

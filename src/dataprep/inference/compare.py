@@ -205,7 +205,7 @@ def copied_spans(written: Sequence[str], known: Iterator[str]) -> list[dict[str,
 
 
 def _runs(words: list[str], counts: dict[str, int]) -> dict[str, int]:
-    """Return the longest runs of words whose every `SPAN` words have a count, with the count of the first."""
+    """Return the longest runs of words whose sequences of `SPAN` words all have counts, with the first count."""
     spans: dict[str, int] = {}
     start, n = 0, len(words) - SPAN + 1
     while start < n:

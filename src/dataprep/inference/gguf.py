@@ -1,8 +1,8 @@
 """Write a model as a GGUF file, which llama.cpp and the programs built on it open (extra `gguf`).
 
 The file has the weights in float32, the tokenizer and the chat template. llama.cpp cuts texts into words by rules that
-it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. llama.cpp turns
-neighbouring channels of a head by rotary positions, and not its halves: the rows of queries and keys are reordered.
+it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. In llama.cpp, rotary
+positions rotate neighbouring channels of a head, not its halves, so the rows of queries and keys are reordered.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_gguf(tok: Tokenizer | None, where: object) -> None:
 
 
 def write_gguf(path: Path, model: GPT, tok: Tokenizer, stop: list[int], template: str | None) -> None:
-    """Write the GGUF file `path`. stop: ids that end an answer, besides the separator. template: the chat template.
+    """Write the GGUF file `path`; stop: further ids that end an answer; template: the chat template.
 
     `check_gguf` must have accepted the tokenizer.
     """

@@ -79,7 +79,7 @@ def train(
     sets: Any
     if messages.has_messages(given):
         if init_from is None:
-            msg = f"{given[0]} has messages, which are encoded for a model: name it with init_from= (--init-from)"
+            msg = f"{given[0]} has messages, which are for a trained model: name it with init_from= (--init-from)"
             raise PlanError(msg)
         begin = init_from if isinstance(init_from, tuple) else open_model(init_from)
         start = starting_config(config, begin)

@@ -73,7 +73,7 @@ class Tuning:
         pick_device(config.device)
         if config.lora and begun is None:
             msg = (
-                f"lora={config.lora} changes a trained model: name one with init_from= (--init-from), or leave lora out"
+                f"lora={config.lora} needs a trained model: name it with init_from= (--init-from), or leave lora out"
             )
             raise PlanError(msg)
         if begun is not None:

@@ -82,7 +82,8 @@ def switches_on(stage: Any) -> list[str]:
 def mapped(offsets: I64, data: U8, table: U32, which: U8, n_kinds: int) -> tuple[I64, U8, I64]:
     """Replace every character of n texts by `table`; return (offsets int64[n + 1], bytes, changes int64[n_kinds]).
 
-    - offsets, data: the texts in UTF-8.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
     - table: uint32, the new code point for each code point, or REMOVED; it must not be longer in UTF-8.
     - which: uint8, a number below `n_kinds` for each code point; changes are counted by this number.
     """

@@ -83,7 +83,7 @@ def rules_needed(offsets: I64, data: U8, rows: I64, table: U32, max_repeat: int)
         data: the n texts, UTF-8 bytes.
         rows: int64[m], indexes of texts.
         table: `characters()`.
-        max_repeat: longest run of a character that is kept; 0: no limit. The result is uint16[m].
+        max_repeat: the maximum length of a run of one character; 0: no maximum. The result is uint16[m].
     """
     out = np.zeros(len(rows), np.uint16)
     most = max_repeat or np.int64(1) << 62

@@ -204,7 +204,7 @@ def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bo
 
 
 def is_like(text: str, end: int, start: int, stop: int) -> bool:
-    """Return whether text[start:stop] has the groups of the end of a near phone: 00420 221 627 978 ... 221 214 960."""
+    """Return whether text[start:stop] has the groups of a nearby number's end: 00420 221 627 978 ... 221 214 960."""
     size = stop - start
     if not (size <= end < start <= end + ADDRESS) or "\n" in text[end:start] or " " not in text[start:stop]:
         return False

@@ -58,7 +58,7 @@ def run_end(points: U32, i: Int) -> Int:
 
 @kernel
 def groups_of(points: U32, start: Int, stop: Int) -> I64:
-    """Return the groups of digits in points[start:stop], int64[n, 2]: where each begins and ends."""
+    """Return the groups of digits in points[start:stop], int64[n, 2]: the beginning and end of each."""
     n = 0
     for i in range(start, stop):
         n += is_digit(points[i]) and (i == start or not is_digit(points[i - 1]))

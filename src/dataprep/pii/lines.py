@@ -68,7 +68,8 @@ def find_joined(
     """Return the spans that `find` yields in pieces of a buffer, int64[m, 2], in bytes of the buffer.
 
     - data: UTF-8.
-    - starts, stops: int64[n], where each piece begins and ends.
+    - starts: int64[n], the offset at which each piece begins.
+    - stops: int64[n], the offset at which each piece ends.
     - find: it gets all pieces in one text and yields (start, end) in characters, in order; no span may cross `between`,
       which is put between two pieces.
     """

@@ -1,4 +1,4 @@
-"""Find numbers that are not phones: dates and numbers of books."""
+"""Find numbers that are not phone numbers: dates and book numbers."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _empty(url: str) -> Unread:
 def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export.
 
-    is_named: whether the user named the file, which may be meant as a chat.
+    is_named: whether the user named the file, so that it may be a chat.
     """
     if files.suffix(url) == ".zip":
         from .chats.whatsapp.archives import exports  # imports Numba

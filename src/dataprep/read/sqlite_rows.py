@@ -33,7 +33,7 @@ def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 
 
 class _TooLong(NamedTuple):
-    """A text that is not kept: its size."""
+    """The size of a text that is too long to be kept."""
 
     n_bytes: int
 
@@ -86,7 +86,7 @@ class Sqlite(JsonRecords):
             raise ReadError(msg, piece.url) from e
 
     def _text_of(self, data: bytes) -> str | _TooLong:
-        """Return a value as text; of one that is too long, its size alone, since each copy of it counts."""
+        """Return a value as text; for a value that is too long, only its size, to avoid further copies of it."""
         return data.decode("utf-8", "surrogateescape") if len(data) <= self.max_doc_bytes else _TooLong(len(data))
 
     def _record(self, number: int, names: list[str], row: tuple[Any, ...]) -> RawRecord:

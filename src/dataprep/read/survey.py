@@ -118,9 +118,9 @@ def _of_dataset(folder: str) -> FileGroup:
 
 
 def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGroup | None:
-    """Return the group of all files of a folder of source code, with its licence and pages; None if it is no such one.
+    """Return the group of all files of a folder of source code, with its licence and pages; None for other folders.
 
-    It is one if most files have a suffix of a programming language.
+    A folder is one of source code if most files have a suffix of a programming language.
     """
     if sum(is_code(url) for url in kinds) * 2 <= len(kinds):
         return None

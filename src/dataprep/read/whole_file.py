@@ -116,7 +116,7 @@ def _as_utf8(data: bytes, url: str) -> tuple[bytes, str, int]:
     try:
         found = characters(data, is_html=False)
     except PlanError as e:
-        msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
+        msg = f"the text is not UTF-8; to detect its encoding, {e}; or convert the file to UTF-8"
         raise ReadError(msg, url) from e
     if found is None:
         return data, "", 0

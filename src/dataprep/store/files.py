@@ -141,7 +141,7 @@ def size(url: str) -> int:
 
 
 def version(url: str) -> object:
-    """Return a value that is another one after a file was replaced. Raises OSError if there is no file."""
+    """Return a value that changes if a file is replaced. Raises OSError if there is no file."""
     if not is_local(url):
         return _answer(url, "ukey")
     found = os.stat(path_of(url))

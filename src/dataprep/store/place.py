@@ -49,8 +49,8 @@ def given_in(urls: Iterable[str]) -> str | None:
 def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool]) -> str:
     """Return the path that a recorded URL has now; folder: the working folder in which it was given, None: not known.
 
-    A relative path means the file that it meant there. If that folder is gone, as after a move of the whole project, it
-    means a file in this working folder, if `is_same` returns True for it.
+    A relative path refers to the file in that folder. If the folder no longer exists, as after a move of the whole
+    project, the path refers to a file in this working folder, if `is_same` returns True for it.
     """
     if not folder or not is_relative(url) or folder == here():
         return url
@@ -80,8 +80,8 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
     Attributes:
         name: the function's name, for the message.
 
-    An error that the block raises is raised unchanged. A process that the function forked ends with the block: it would
-    do the work of its parent, too, and write into the same files.
+    An error that the block raises is raised unchanged. A process that the function forked ends with the block;
+    otherwise it would also do the work of its parent, and write into the same files.
     """
 
     def __init__(self, name: str) -> None:

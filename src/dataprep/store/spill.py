@@ -88,7 +88,8 @@ class SpillWriter:
 def spill_to(url: str, n_sections: int, *, synced: bool = True) -> Iterator[SpillWriter]:
     """Yield the writer of a shuffle file; the file appears at `url` when the `with` block ends without an error.
 
-    n_sections: sections (arrays) per segment, one per partition. synced: as in `files.atomic`.
+    - n_sections: the number of sections (arrays) per segment, one per partition.
+    - synced: as in `files.atomic`.
     """
     with files.atomic(url, synced=synced) as f:
         writer = SpillWriter(f, n_sections)

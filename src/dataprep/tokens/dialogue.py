@@ -267,7 +267,7 @@ class ChatTokenCounter:
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return how many tokens to count for a turn in addition to its content: those of the template, plus one.
+        """Return the number of tokens to count for a turn in addition to its content: those of the template, plus one.
 
         One more token is counted because content and template text, encoded together, may have one token more than
         apart.
@@ -303,6 +303,6 @@ def _overhead(size: ChatTokenCounter, role: str, name: str | None) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def _length(size: ChatTokenCounter, speakers: tuple[tuple[str, str | None], ...]) -> int:
-    """Return the tokens of a dialogue without contents: the template's own."""
+    """Return the number of tokens of a dialogue without contents, that is, those of the template."""
     messages = [{"role": role, "name": name, "content": ""} for role, name in speakers]
     return len(encode_dialogues(size._tok, size.template, pa.array([messages]), np.int64).tokens)  # noqa: SLF001

@@ -146,7 +146,7 @@ def _jinja(template: Template, speakers: Speakers) -> str:
         )
     except jinja2.TemplateError as e:
         roles = ", ".join(role for role, _ in speakers[:6])
-        msg = f"the chat template rejects turns of {roles}: {raised[0] if raised else e}; give one that accepts them"
+        msg = f"the chat template rejects turns of {roles}: {raised[0] if raised else e}; give another template"
         raise PlanError(msg) from e
     return text
 

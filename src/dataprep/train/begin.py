@@ -50,10 +50,10 @@ def begin(
     world = world or World(pick_device(config.device))
     begun = [path for home in (out, beside.home(out)) for path in checkpoint.found(Path(home))]
     if config.lora and init_from is None and not (resume and begun):
-        msg = f"lora={config.lora} changes a trained model: name one with init_from= (--init-from), or leave lora out"
+        msg = f"lora={config.lora} needs a trained model: name it with init_from= (--init-from), or leave lora out"
         raise PlanError(msg)
     if config.dpo and init_from is None and not (resume and begun and has_own_reference(config)):
-        msg = f"dpo={config.dpo} needs a reference model: name it with init_from= (--init-from)"
+        msg = f"dpo={config.dpo} needs a reference model: name the model with init_from= (--init-from)"
         raise PlanError(msg)
     sets = open_sets(shards)
     same = next((s.path for s in sets.values() if os.path.realpath(s.path) == os.path.realpath(out)), None)

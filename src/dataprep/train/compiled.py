@@ -61,7 +61,7 @@ def stream_of(model: GPT, ranks: int) -> Callable[..., Tensor]:
 
 @contextlib.contextmanager
 def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
-    """Forget all functions compiled before, and let no call run uncompiled in the `with` block.
+    """Discard all functions compiled before, and raise an error if a call in the `with` block would run uncompiled.
 
     Raises DataprepError if a function meets more than `SHAPES` shapes. If nothing is compiled, there is no change.
     """

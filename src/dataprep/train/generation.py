@@ -79,7 +79,7 @@ def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
 def _generate(
     model: GPT, texts: list[list[int]], how: Sampling, max_tokens: int, stop: frozenset[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield (row, id) as they are drawn; `texts` grow."""
+    """Yield each (row, id) when it is drawn, and append the id to the row's list in `texts`."""
     context, rule = model.config.context, model.rule
     generators = [torch.Generator(model.device).manual_seed(how.seed + row) for row in range(len(texts))]
     with model_memory_named(model.device, _remedy(len(texts))):

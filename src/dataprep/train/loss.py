@@ -32,7 +32,8 @@ so that few large ones are faster."""
 def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None) -> Tensor:
     """Return the loss in nats of predicting each target, float32 (B, T); 0 for targets that are IGNORE (-100).
 
-    - ids_BT, targets_BT: inputs and targets of B rows of T tokens, int64.
+    - ids_BT: the inputs of B rows of T tokens, int64.
+    - targets_BT: the targets of these rows, int64.
     - mask: which inputs attend to which; None: causal attention.
     """
     x_ND = model.stream(ids_BT, mask).flatten(0, 1)

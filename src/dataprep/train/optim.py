@@ -49,7 +49,7 @@ def step_once(
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
     - rows: the batch, or this process's share of it.
-    - lr: learning rate.
+    - lr: the learning rate.
     - world: the processes that share the batch. The norm is that before clipping. The loss of each micro-batch is
       divided by the number of targets in the *whole* batch, so every token has the same weight. A batch without a
       target has loss 0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change;

@@ -55,7 +55,7 @@ class Preference:
     def margins(self, model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None) -> Tensor:
         """Return beta * (c - r) of each pair, float32 (B / 2); rows 2k and 2k + 1 are a chosen and a rejected answer.
 
-        ids_BT, targets_BT, mask: as for `token_nats`. Only the targets that count are the answer.
+        ids_BT, targets_BT and mask are as in `token_nats`. The targets that count in the loss are those of the answer.
         """
         own_B = -token_nats(model, ids_BT, targets_BT, mask).sum(1)
         with torch.no_grad(), self._reference(model) as reference:
@@ -79,9 +79,11 @@ class Preference:
     def measure(self, model: GPT, limit: int, batch: int, world: World) -> tuple[float, float] | None:
         """Return (mean loss, share of pairs whose chosen answer has gained on the rejected one) of validation pairs.
 
-        - limit: most pairs to read.
-        - batch: pairs per pass.
-        - world: the processes that divide the passes among them. None if there are no validation pairs.
+        - limit: the maximum number of pairs to read.
+        - batch: the number of pairs per pass.
+        - world: the processes among which the passes are divided.
+
+        Returns None if there are no validation pairs.
         """
         if self.val is None:
             return None

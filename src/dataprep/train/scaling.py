@@ -39,8 +39,8 @@ class Scaler:
     def update(self, loss: Tensor, norm: Tensor) -> Tensor:
         """Adjust the scale to the gradient norm of a step; return the norm, or OVERFLOW.
 
-        A norm that is not finite is an overflow if the loss is finite, and as long as the scale is above 1: below it,
-        the gradient itself is not finite.
+        A norm that is not finite is an overflow if the loss is finite and the scale is above 1; with a lower scale, the
+        gradient itself is not finite.
         """
         fine = torch.isfinite(norm)
         overflow = ~fine & torch.isfinite(loss) & (self.scale > 1)

@@ -162,7 +162,7 @@ def _decompose(data: U8, i: int, stop: int, given: Canonical, out: U32) -> int:
 
 @kernel(_nrt=False)
 def _pair(first: Int, second: Int, given: Canonical) -> Int:
-    """Return the code point that two compose to, or 0."""
+    """Return the composition of two code points, or 0 if there is none."""
     if LEAD <= first < LEAD + 19 and VOWEL <= second < VOWEL + 21:
         return HANGUL + (first - LEAD) * PER_LEAD + (second - VOWEL) * TAILS
     if HANGUL <= first < HANGUL + SYLLABLES and (first - HANGUL) % TAILS == 0 and TAIL < second < TAIL + TAILS:

@@ -28,7 +28,7 @@ def western(text: str, signs: str = "", plain: str = "") -> str:
     No other character changes.
 
     - signs: characters outside ASCII.
-    - plain: as many characters.
+    - plain: the characters that replace them, in the same order.
 
     >>> western("०९८७, ０９０, ٠٦")
     '0987, 090, 06'

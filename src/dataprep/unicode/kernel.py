@@ -35,7 +35,7 @@ _BEING_MADE = threading.RLock()
 class Kernel:
     """A function that is compiled, or loaded from where its machine code is stored, at the first call.
 
-    Only to compile, Numba is imported. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
+    Numba is imported only for compiling. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
     `targetoptions` and `py_func`.
     """
 
@@ -156,7 +156,7 @@ def kernel_hash(kernel: Any) -> str:
 
 
 def _parts(function: Any) -> Iterator[Any]:
-    """Yield the parts of a function that decide its machine code, as text, and the functions it refers to."""
+    """Yield the parts of a function that determine its machine code, as text, and the functions that it refers to."""
     fn = _python(function)
     yield f"{fn.__module__}.{fn.__qualname__} {sorted(getattr(function, 'targetoptions', {}).items())}"
     yield from _constant(fn.__qualname__, (fn.__defaults__, fn.__kwdefaults__ and sorted(fn.__kwdefaults__.items())))

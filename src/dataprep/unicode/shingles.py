@@ -129,7 +129,7 @@ def shingles(
     """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
 
     - unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`).
-    - word_split: how words are split, one of words.SPLITS.
+    - word_split: the rule for splitting words, one of words.SPLITS.
     - normalize: the differences to ignore, as `differences` returns them; None: the default for the unit.
     """
     offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, word_split))

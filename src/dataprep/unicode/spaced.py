@@ -89,7 +89,7 @@ def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) 
 def spaced(offsets: I64, data: U8, words: str) -> tuple[I64, U8]:
     """Return the texts with a space between two words: offsets int64[n + 1], from 0, into UTF-8 bytes, uint8.
 
-    words: one of CHOICES; with "blanks" the texts are returned as they are.
+    words: one of CHOICES; with "blanks", the texts are returned unchanged.
     """
     if words == "blanks":
         return offsets, data

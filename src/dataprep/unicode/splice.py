@@ -15,9 +15,11 @@ from .text import I64, U8, copied
 def splice(offsets: I64, data: U8, spans: I64, begins: I64, ends: I64, news: U8) -> tuple[I64, U8]:
     """Return n texts with m ranges of bytes replaced: (offsets int64[n + 1] from 0, UTF-8 bytes).
 
-    - offsets, data: the texts; text k is data[offsets[k]:offsets[k + 1]].
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
     - spans: int64[m, 2], first byte and end of each range, in order; no range crosses the end of a text.
-    - begins, ends: int64[m]; news[begins[j]:ends[j]] replaces the range j.
+    - begins: int64[m]; news[begins[j]:ends[j]] replaces the range j.
+    - ends: int64[m].
     """
     n, m = len(offsets) - 1, len(spans)
     size = offsets[n] - offsets[0]

@@ -54,7 +54,7 @@ def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
 
 
 def _readers(docs: Dataset) -> list[Reader]:
-    """Return the different readers of the parts, which need not be hashable, in the order of their first parts."""
+    """Return the distinct readers of the parts, in the order of their first parts; readers need not be hashable."""
     found: list[Reader] = []
     for part in docs.parts:
         if part.reader not in found[-1:] and part.reader not in found:

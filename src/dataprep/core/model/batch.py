@@ -81,7 +81,7 @@ def make(ids: Any, text: Any, source: Any, meta: Any = None, columns: dict[str, 
     """Return a batch of n documents.
 
     Args:
-        ids: uint64[n].
+        ids: the documents' ids, uint64[n].
         text: n strings.
         source: one name for all rows, or n names.
         meta: n JSON objects as text; None: "{}" in each row.

@@ -274,8 +274,8 @@ class Dataset(Documents):
 
         It has the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
         `drops()`. Forgotten documents are left out. If the Pipeline ran with `keep_dropped=True`, the documents are
-        read from the folder, and what the Pipeline replaces as private is replaced in them; otherwise they are read
-        from the input. Raises ReadError if the input is not known, or has moved or changed.
+        read from the folder, with private data replaced by the stages that replace it; otherwise they are read from the
+        input. Raises ReadError if the input is not known, or has moved or changed.
         """
         with self._reading() as home:
             kept = home.kept

@@ -99,7 +99,7 @@ class Ledger:
         """Record that documents are dropped.
 
         Args:
-            ids: uint64[n].
+            ids: the documents' ids, uint64[n].
             reason: one word for all ids, or a word per id.
             duplicate_of: uint64[n], the documents that are kept instead, as an Arrow array with nulls if some have
                 none.

@@ -33,7 +33,7 @@ class Declared:
     given_in: str  # the working folder in which the object was made, which its relative paths mean
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Return a new object that notes the working folder; a copy for another process keeps that of its original."""
+        """Return a new object that notes the working folder; a copy in another process has its original's folder."""
         made = super().__new__(cls)
         object.__setattr__(made, "given_in", here())
         return made

@@ -107,7 +107,8 @@ def _urls(found: Sequence[Place]) -> tuple[str, ...]:
 def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Origin | None) -> str:
     """Return the first difference between the recipe of a folder and another one, as the end of a sentence.
 
-    - found, recipe: the folder's recipe, and that of this run.
+    - found: the recipe of the folder.
+    - recipe: the recipe of this run.
     - origin: the input files of this run.
     """
     return (

@@ -1,4 +1,4 @@
-"""Read a finished result while another process may replace it: a reader gets one result whole, or `Replaced`.
+"""Read a finished result that another process may replace: a reader gets one complete result, or `Replaced`.
 
 A reader opens many files, one after another, and a commit may come between any two of them. `one_result` compares the
 records of the folder before and after, so that none of the readers needs to know at which file it happened.

@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, repr=False)
 class Context:
-    """A Runner that also identifies the run that it is a part of.
+    """A Runner that also identifies its run.
 
     Attributes:
         runner: calls the tasks.

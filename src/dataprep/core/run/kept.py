@@ -37,8 +37,8 @@ def check_can_keep(docs: Dataset, stages: Sequence[Stage | Estimator]) -> None:
 def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Context) -> None:
     """Save the documents that `stages` dropped to make the sealed Dataset `done`, unless they are saved already.
 
-    The texts are those of the input, after the stages among `stages` that replace what is private. Raises ReadError if
-    the input has moved or changed.
+    The texts are those of the input, after the stages among `stages` that replace private data. Raises ReadError if the
+    input has moved or changed.
     """
     made, kept = done.sealed, Folder(str(done.url)).kept
     masking = [stage for stage in stages if isinstance(stage, Stage) and masks(stage)]

@@ -42,7 +42,7 @@ class Seal:
 
     Attributes:
         places: where they are written.
-        codec: Parquet compression.
+        codec: the Parquet compression.
         ledgers: function that returns the ledgers in which a part's stages are recorded.
     """
 
@@ -112,7 +112,7 @@ def write_shard(
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
     - flow: the remaining batches of documents.
-    - codec: Parquet compression.
+    - codec: the Parquet compression.
     - schema: the schema of the file if there are no batches.
     - most: the number of bytes of text at which the shard is full. The entry has the number of documents and bytes, the
       last id, the columns and a hash of the content.
@@ -140,7 +140,7 @@ def write_shard(
 def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:
     """Write the documents of an account, their tables and receipts; commit and return them as the result of `work`.
 
-    - codec: Parquet compression, lz4 for saved steps, zstd for results.
+    - codec: the Parquet compression, lz4 for saved steps, zstd for results.
     - label: the title of the progress bar.
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks

@@ -257,7 +257,7 @@ def decide_cluster(
     - rows: the cluster's rows in the partition `members`, in order of preference.
     - limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
     - capacity: the largest number of kept documents in memory at once.
-    - n_old: so many of the rows, the first, are of older Datasets, and are kept.
+    - n_old: the number of rows, at the beginning, that are of older Datasets; these documents are kept.
     """
     old, pending, compared = rows[:n_old], rows[n_old:], 0
     while len(pending):

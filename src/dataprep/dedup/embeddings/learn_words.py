@@ -175,7 +175,7 @@ def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
 
 
 def spread(learnt: F64) -> F64:
-    """Return the word vectors `learnt`, centred, without the directions that most share, and scaled to length 1.
+    """Return the word vectors `learnt`, centred, without the directions that most of them share, scaled to length 1.
 
     learnt, and the result: float64[words, dim]. Training moves the vectors of rare words in one direction: with 300
     documents of random words, all cosines of documents were above 0.99 without this step, and none with it.

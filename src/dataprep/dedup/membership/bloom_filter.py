@@ -246,7 +246,7 @@ def judge(
 ) -> tuple[U8, int]:
     """Return uint8[paragraphs], 1 for each paragraph to cut, else 0, and the number of new keys that were added.
 
-    - keys: uint64, of all paragraphs in order.
+    - keys: uint64, the keys of all paragraphs, in order.
     - units: the number of paragraphs of each document.
     - sizes: the number of keys of each paragraph. A paragraph is cut if earlier documents added at least the share
       `threshold` of the paragraph's keys. All paragraphs of a document are cut if earlier documents added at least this

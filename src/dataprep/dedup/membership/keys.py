@@ -113,7 +113,7 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicod
 
     - start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer
       than `n` words has no run.
-    - word_split: how words are split, "unicode" or "regex".
+    - word_split: the rule for splitting words, "unicode" or "regex".
     """
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)

@@ -45,7 +45,7 @@ class BandSettings:
         rows: the number of rows per band.
         shingle: "word" or "char".
         ngram: the number of words or characters per shingle.
-        word_split: how words are split.
+        word_split: the rule for splitting words.
         normalize: the differences that do not count.
     """
 
@@ -120,7 +120,7 @@ def resolve(**given: Any) -> BandSettings:
     pairs = f"the pairs at the threshold {threshold}{longer}"
     bands, rows = given["bands"], given["rows"]
     both = (bands is None) == (rows is None)
-    require(both, f"bands={bands}, rows={rows}: give both, or neither to have them chosen")
+    require(both, f"bands={bands}, rows={rows}: give both, or leave out both to have them chosen")
     free = "bands" not in PRESETS.get(preset, {}) or bands is None
     require(free, f"preset={preset!r} sets bands and rows itself; leave bands and rows out")
     if "bands" not in chosen:

@@ -62,7 +62,7 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
     Each document is compared with the kept documents that share a key with it (entries); beyond a limit per document,
     further entries are skipped.
 
-    - bands: keys per document.
+    - bands: the number of keys per document.
     - rule: when a document is dropped. Each kept document is entered into `index`; a document for which the index has
       no space is left undecided.
     """
@@ -109,7 +109,8 @@ def first_match(
     - own: the contents of the document.
     - bits: the bitmap of these contents.
     - rule: the rule that decides what is similar enough.
-    - table, stamp: as in `enter_set`.
+    - table: as in `enter_set`.
+    - stamp: as in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:

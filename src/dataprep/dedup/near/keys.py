@@ -100,7 +100,7 @@ class PartToHash:
         name: the name of the part's file of keys.
         found: an existing file of that name.
         lent: if the part is a file of a finished Dataset, keys that were stored when that Dataset was made.
-        stored: how many bytes of shingles may be stored.
+        stored: the maximum number of bytes of shingles to store.
     """
 
     part: Part
@@ -176,7 +176,7 @@ class HashDocuments(Pass[PartToHash]):
         return "hashed", [("", item.name)], in_order, ids
 
     def _hash(self, item: PartToHash, part: Part) -> U64:
-        """Write the file of keys and its receipt, in place of those that are there; return the ids of the documents.
+        """Write the file of keys and its receipt, replacing existing ones; return the ids of the documents.
 
         Also stores the hashes of shingles, as far as they may be stored. Tasks of parts with equal text write equal
         files, and may do so at the same time.

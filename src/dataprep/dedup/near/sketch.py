@@ -64,7 +64,7 @@ class Shingles:
     Attributes:
         unit: "word" or "char".
         ngram: the number of units per shingle.
-        word_split: how words are split, "unicode" or "regex".
+        word_split: the rule for splitting words, "unicode" or "regex".
         threshold: a document is dropped if its similarity is at least this.
         bands: the number of bands of the signature.
         rows: the number of rows per band.
@@ -103,7 +103,7 @@ class Shingles:
         return sizes, keys
 
     def keys_and_shingles(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return what `keys` returns, and the hashes of all shingles of the documents in order, repeated ones too."""
+        """Return the result of `keys`, and the hashes of all shingles of the documents, in order, with repeats."""
         starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows), hashes
 
@@ -177,7 +177,7 @@ class EqualTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeText(EqualTexts):
-    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None for no change)."""
+    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None: unchanged)."""
 
     form: str | None
 

@@ -62,7 +62,7 @@ class StoredShingles:
             return cls(url, sum(len(spill.read(n, 0, dtype=np.int64)) for n in range(spill.segments)))
 
     def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, U64, U64]]:
-        """Yield what `Sketch.contents` returns, for the documents with the numbers `rows`, ascending.
+        """Yield the result of `Sketch.contents` for the documents with the numbers `rows`, ascending.
 
         All numbers must be below `n_docs`. A segment of the file is in memory at a time.
         """
@@ -85,8 +85,8 @@ class StoredShingles:
 def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch) -> list[Any]:
     """Return the parts to hash, each with the number of bytes that it may store, by its size.
 
-    Nothing is stored of the `n_old` parts of older Datasets, since few of their documents are candidates, and of texts
-    that are compared themselves.
+    Nothing is stored for the `n_old` parts of older Datasets, since few of their documents are candidates, and for
+    methods that compare texts instead of shingles.
     """
     if not isinstance(sketch, Shingles):
         return list(items)

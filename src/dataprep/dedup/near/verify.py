@@ -36,7 +36,7 @@ class VerifyPartition(Pass[int]):
 
     Attributes:
         index: the folder with the gathered candidates.
-        bands: keys per document.
+        bands: the number of keys per document.
         rule: when a document is dropped.
         origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
         n_groups: the number of groups of input parts; the file has one section per group.
@@ -93,7 +93,7 @@ def decide(
     - rule: when a document is dropped.
     - rows: the documents' headers and contents.
     - origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new` can be dropped.
-    - bands: keys per document.
+    - bands: the number of keys per document.
     - budget: the bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8

@@ -25,7 +25,8 @@ def find(
 
     - joined: the documents, after older ones from which nothing is cut.
     - out: the folder of temporary files.
-    - unit, normalize: as in Exact.
+    - unit: as in Exact.
+    - normalize: as in Exact.
     - name: the stage's name, for progress bars.
     - key: the hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per
       repeat.

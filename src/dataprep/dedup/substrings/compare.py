@@ -34,7 +34,7 @@ def by_groups(
         block: the records.
         order: the numbers of the records, grouped by hash.
         bounds: group g, of records with equal hashes, is order[bounds[g]:bounds[g + 1]].
-        rule: defines a window.
+        rule: the definition of a window.
         table: a hash table of windows, used for one group after another.
         scratch: work arrays for the windows of one record.
         out: the array for the result; a longer array replaces it when it is full.

@@ -84,7 +84,7 @@ class ShrinkRepeats(Pass[Part]):
 
     Attributes:
         cut: "word" or "line".
-        word_split: how words are split.
+        word_split: the rule for splitting words.
         firsts: the first id of each group of documents.
     """
 
@@ -142,7 +142,7 @@ def write_cuts(
 
     - joined: the documents, after older ones from which nothing is cut.
     - cut: as in SuffixArray.
-    - word_split: how words are split.
+    - word_split: the rule for splitting words.
     - sources: the files of repeats, which have one section per group of documents.
     - firsts: the first id of each group.
     - name: the stage's name, for progress bars.

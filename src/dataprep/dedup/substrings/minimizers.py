@@ -56,8 +56,10 @@ class WindowRule(NamedTuple):
 def rule_of(width: int, *, word_split: str) -> WindowRule:
     """Return the definition of windows of `width` words, or of `width` bytes if `word_split` is "".
 
-    word_split: how words are split. A gram is a run of words or bytes shorter than a window. Short grams make fewer
-    records; long grams are rarely shared by texts that share no window.
+    - word_split: the rule for splitting words.
+
+    A gram is a run of words or bytes shorter than a window. Short grams make fewer records; long grams are rarely
+    shared by texts that share no window.
     """
     gram = max(1, width // 6 if word_split else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     gram, table = min(gram, width), word_table(word_split or "unicode")
@@ -200,7 +202,8 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
     """Finish the last record (run of windows of text), and write it to hashes[k] and info[k].
 
     - last: the number of the record's last window.
-    - state, low: as in WindowRecords.
+    - state: as in WindowRecords.
+    - low: as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
@@ -213,7 +216,7 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
     - grams: the hash of each gram.
     - chunk: the windows.
-    - slide: grams per window.
+    - slide: the number of grams per window.
     - by_word: if True, a window starts at each of the offsets `starts` of words, else at each byte.
     - k: the number of finished records in `out` before the call.
 

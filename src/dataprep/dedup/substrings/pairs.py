@@ -130,7 +130,7 @@ def by_pairs(
       position. The repeats are written to `out`, or to a longer array (columns: see `repeats.py`). The other groups are
       the numbers, int64, of the groups that pairs cannot decide, because a record is tied (its smallest hash may occur
       twice in a window) or because the group has too many different records.
-    - rule: defines a window.
+    - rule: the definition of a window.
     - scratch: work arrays; they are taken out of their tuples first, because Numba counts references to each of them at
       every call.
     """

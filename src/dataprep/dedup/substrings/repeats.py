@@ -200,7 +200,8 @@ def offer(
 
     A run is text that first occurred in one piece.
 
-    - low, high: the bytes to cover in document `id_`.
+    - low: the offset of the first byte to cover in document `id_`.
+    - high: the offset after the last byte to cover.
     - first: the first row of this document in `out`. The end of a span is rounded to a code point if the next span
       begins before it.
 

@@ -156,7 +156,7 @@ def find(
     - joined: the documents, after older ones, whose own repeats are not looked for.
     - out: the folder of temporary files.
     - width: the length of a window, in bytes if `word_split` is "", else in words.
-    - word_split: how words are split.
+    - word_split: the rule for splitting words.
     - name: the stage's name, for progress bars.
     - key: the hash of the settings and input. A file has one section of repeats per group of documents. The counts are
       a dict for the stage's statistics.

@@ -96,7 +96,7 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
     """Write the length in bytes of the window that starts at byte i to first[i]; return the number of windows.
 
     - offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`.
-    - rule: defines a window.
+    - rule: the definition of a window.
     - first: int32[len(data)].
     """
     n = 0
@@ -168,7 +168,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
         ids: the documents' ids, ascending.
         offsets: text k is data[offsets[k]:offsets[k + 1]].
         data: the texts, UTF-8 bytes.
-        rule: defines a window.
+        rule: the definition of a window.
         first: int32, the table that `group` wrote.
         out: a buffer, replaced by a longer one when it is full.
     """
@@ -231,7 +231,7 @@ def find(
     - joined: the documents, after older ones.
     - out: the folder of temporary files.
     - width: the length of a window, in bytes if `word_split` is "", else in words.
-    - word_split: how words are split.
+    - word_split: the rule for splitting words.
     - name: the stage's name, for progress bars.
     - key: the hash of the settings and input.
 

@@ -75,7 +75,7 @@ def by_table(
 
     - block: the records.
     - rows: the numbers of the records to read.
-    - rule: defines a window.
+    - rule: the definition of a window.
     - table: all windows so far; new ones are added to it, and the search stops if it is full.
     - half: only windows with hash % half[1] == half[0] are examined.
     - scratch: work arrays.

@@ -135,7 +135,7 @@ class Language(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the model's content, `unit`, `max_bytes` and `min_letters`."""
+        """The values that determine the scores: the model's content, `unit`, `max_bytes` and `min_letters`."""
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
@@ -218,7 +218,7 @@ class Language(ScoredFilter):
 
 
 def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) -> tuple[I64, I64, Any, Any]:
-    """Return row, label, share of the row's weights and mean score of every language of every row.
+    """Return, for every language of every row: row, label, share of the row's weights, and mean score.
 
     Rows ascend, shares descend.
     """
@@ -234,7 +234,8 @@ def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) ->
 def units_of(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, table: U16) -> tuple[I64, int]:
     """Find the units (documents, paragraphs or lines) with at least `min_letters` letters.
 
-    - offsets, data: the texts.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
     - unit: 0 document, 1 paragraph (ends at a blank line), 2 line.
     - table: Unicode classes by code point.
 

@@ -87,7 +87,7 @@ class Quality(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the model's content, the label, and `max_bytes`."""
+        """The values that determine the scores: the model's content, the label, and `max_bytes`."""
         return (models.identity(models.find(self.model)), self._label, self.max_bytes)
 
     def recipe(self) -> Any:

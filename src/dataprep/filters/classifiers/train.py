@@ -53,7 +53,7 @@ class Settings:
         word_ngrams: words in the longest n-grams.
         bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
         min_count: the least number of occurrences of a word in the vocabulary.
-        lr: learning rate.
+        lr: the learning rate.
         epochs: the number of passes over the texts.
         max_bytes: the number of bytes from the start of each text that are used.
         held_out: the share of the texts that are held out for testing, selected by hash, so that all copies of a text

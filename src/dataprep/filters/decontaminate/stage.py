@@ -133,7 +133,7 @@ class Decontaminate(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: a hash of the questions, `ngram`, `min_words` and `word_split`."""
+        """The values that determine the scores: a hash of the questions, `ngram`, `min_words` and `word_split`."""
         return self.VERSION, self.digest, self.ngram, self.min_words, self.word_split, self._key_bits
 
     def recipe(self) -> Any:

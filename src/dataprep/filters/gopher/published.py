@@ -76,7 +76,8 @@ class Published(NamedTuple):
 def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Published) -> I64:
     """Return the counts of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    - offsets, data: the documents.
+    - offsets: document k is data[offsets[k]:offsets[k + 1]].
+    - data: the documents, UTF-8 bytes.
     - gram_offsets, gram_data: the same documents with one space between their words; the n-grams of datatrove and Dolma
       are made of these words, and datatrove counts these words too.
     """

@@ -28,7 +28,8 @@ def published_scores(
 ) -> dict[str, pa.Array]:
     """Return the scores of texts by name, as the code that `preset` names computes them.
 
-    - offsets, data: the texts in UTF-8.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the texts, UTF-8 bytes.
     - bullets: signs that begin a bullet line.
     - lists: lists of stop words.
     """

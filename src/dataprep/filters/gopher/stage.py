@@ -135,6 +135,11 @@ class Gopher(ScoredFilter):
     None switches a rule off.
 
     Args:
+        word_split: the definition of a word: "blanks", "unicode" or "punctuation", as above.
+        languages: the names of lists of stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list
+            with the most matches counts, so an additional list never drops additional documents.
+        stop_words: a list of your own; with languages=(), no other list is used.
+        bullets: the texts with which a line of a list starts. The default is not from the paper.
         preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
             repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written
             by `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of
@@ -144,11 +149,9 @@ class Gopher(ScoredFilter):
 
     The paper leaves some details open. Here, the most frequent n-gram (the first of equally frequent ones) is counted
     once per occurrence, even if occurrences overlap, and must occur at least twice. A character inside several repeated
-    n-grams is counted once, and the first occurrence of an n-gram is not a repetition. The default bullets are not from
-    the paper. **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of
-    stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with the most matches counts, so an
-    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), no other
-    list is used. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
+    n-grams is counted once, and the first occurrence of an n-gram is not a repetition. **Stop words** are compared by
+    their letters in lower case ("The," is "the"). Repetition is decided by 64-bit hashes; the texts are not compared
+    (see kernel.py).
 
     Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
     word without a letter.
@@ -222,7 +225,7 @@ class Gopher(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the lists of stop words, and the bullets."""
+        """The values that determine the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
         lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
         return lists, self.bullets, self._counted, self.word_split

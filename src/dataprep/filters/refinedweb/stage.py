@@ -46,14 +46,14 @@ class RefinedWeb(Stage):
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
     split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped together with its
-    line break. Characters are code points other than white space. `word_split` has the values of
-    `Gopher(word_split=...)`; with "blanks", words are runs of characters. Phrases are found in any case, also inside
-    words; if several phrases start at the same offset, the longest one is removed. An edited line is stripped, and
-    dropped if no word is left. A document without words is dropped as `empty`. None or () switches a rule off. The
-    paper describes types of phrases with one example each; these examples are the defaults. The default `counters` are
-    English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
+    line break. Characters are code points other than white space. Phrases are found in any case, also inside words; if
+    several phrases start at the same offset, the longest one is removed. An edited line is stripped, and dropped if no
+    word is left. A document without words is dropped as `empty`. None or () switches a rule off. The paper describes
+    types of phrases with one example each; these examples are the defaults. The default `counters` are English, French
+    and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
 
     Args:
+        word_split: the definition of a word, as in `Gopher`; with "blanks", words are runs of characters.
         preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space
             counts among their characters, lines of white space are dropped, texts are stripped after nearly every rule,
             words count in `max_removed_words` if they begin with a letter or digit, and `counters` are twelve English

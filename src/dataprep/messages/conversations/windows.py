@@ -136,7 +136,8 @@ def with_opening(turns: list[Turn]) -> list[Turn]:
 def set_reasons(turns: Sequence[Turn], windows: Sequence[Window], rows: I64, outcomes: npt.NDArray[np.int8]) -> None:
     """Set in `outcomes`, one per message, why messages of turns outside all windows are dropped; indices of OUTCOMES.
 
-    - turns, windows: those of one conversation.
+    - turns: the turns of one conversation.
+    - windows: the windows of this conversation.
     - rows: the row of each message with text.
     """
     start, stop = (windows[0].start, windows[-1].stop) if windows else (0, 0)
@@ -163,7 +164,7 @@ class WindowColumns(NamedTuple):
             conversation: id.
             turns: the turns of the window.
             said: the texts of these turns, after they were cut to fit.
-            n_context: so many turns, the first, are context.
+            n_context: the number of turns, at the beginning, that are context.
         """
         self.rows.append(row)
         self.conversations.append(conversation)

@@ -114,7 +114,8 @@ def score(offsets: I64, data: U8, low: U32, table: U16, keys: U64, weights: Weig
 
     The numbers of letters are int32[n, 3]; the scripts are Latin, Arabic and others.
 
-    - offsets, data: n texts in UTF-8.
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    - data: the n texts, UTF-8 bytes.
     - low: uint32, the lower case of each code point (`lowered()`).
     - table: uint16, its class.
     - keys, weights: a PointTable. A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it

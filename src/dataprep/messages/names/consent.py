@@ -73,7 +73,7 @@ class Consent(Estimator):
 
     def __post_init__(self) -> None:
         if (self.refused is None) == (self.allowed is None):
-            msg = "Consent must have one of refused= and allowed=; give names, or a file with one per line"
+            msg = "Consent must have either refused= or allowed=; give names, or a file with one name per line"
             raise PlanError(msg)
         given = names_in("Consent", self.refused if self.allowed is None else self.allowed)
         object.__setattr__(self, "people", people_of(self.people))

@@ -63,7 +63,8 @@ def terms_in(kind: str, name: str, min_chars: int, weak: frozenset[str]) -> Iter
     """Yield (term, whether it counts only after an @) for the words of a name, in all its spellings.
 
     - kind: the kind of the name, such as AUTHOR.
-    - min_chars, weak: as in `terms_of`.
+    - min_chars: as in `terms_of`.
+    - weak: as in `terms_of`.
     """
     for spelled in spellings(name):
         yield from _terms(kind, spelled, min_chars, weak)

@@ -1,4 +1,4 @@
-"""Weigh words of names by their use as a name against their use as a word: "will", "from", "rose".
+"""Compare the uses of words as names with their uses as ordinary words: "will", "from", "rose".
 
 Only words of the lists of this project are weighed; every other word of a name is always treated as a name. A use as a
 name has a capital inside a sentence, an @ before it, or a word by which people are called.

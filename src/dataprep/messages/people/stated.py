@@ -183,7 +183,7 @@ def _listed(value: Any) -> list[dict[str, Any]]:
 
 
 def _contacts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, digits) of the contacts in the export of a whole account of Telegram."""
+    """Yield (name, digits) of the contacts in the export of a complete Telegram account."""
     for section in ("contacts", "frequent_contacts"):
         inner = document.get(section)
         listed = inner.get("list") if isinstance(inner, dict) else None

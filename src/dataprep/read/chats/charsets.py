@@ -183,7 +183,7 @@ def _detected(sample: bytes, url: str) -> str:
     try:
         found = characters(sample, is_html=False)
     except PlanError as e:
-        msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
+        msg = f"the text is not UTF-8; to detect its encoding, {e}; or convert the file to UTF-8"
         raise ReadError(msg, url) from e
     no_lines = ("utf-8", *CODE_UNITS, *SEVEN_BITS)  # some lines of a file cannot be in these alone
     return "" if found is None or found.charset.startswith(no_lines) else found.charset

@@ -124,8 +124,9 @@ def _first_line(
 ) -> tuple[FirstLine | None, re.Pattern[str] | None]:
     """Return the first line of a message, None for another line, and its form.
 
-    - day, last: the last date line, and the last time.
-    - forms: those that are tried.
+    - day: the date in the last date line.
+    - last: the last time.
+    - forms: the forms that are tried.
     """
     m = next(filter(None, (form.match(text) for form in forms)), None)
     if not m:

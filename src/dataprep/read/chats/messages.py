@@ -90,7 +90,7 @@ def message_batch(
 
     Args:
         piece: the file.
-        ids: uint64[n].
+        ids: the documents' ids, uint64[n].
         texts: n texts.
         columns: {name: list or Arrow array of n values}, for any of chat, author, time, kind and reply_to; a column
             that is left out is null.

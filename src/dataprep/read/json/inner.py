@@ -51,7 +51,8 @@ def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tu
 
     The first is -1 if the key is not in `names`; the second is -1 if no key begins there.
 
-    - names, ends: as in `match`.
+    - names: as in `match`.
+    - ends: as in `match`.
     - scratch: a buffer into which an escaped key is unescaped, from the index `at` on.
     """
     if data[i] != 34:

@@ -33,7 +33,7 @@ class Fields(NamedTuple):
         max_line: the bytes of the longest line to keep.
         keep_meta: whether to keep other fields.
         taken: the number of names whose fields are not kept; the rest are found and kept.
-        outer: the number of the field that has the text inside, or -2.
+        outer: the number of the field that contains the field of the text, or -2.
         inner: its path there.
     """
 

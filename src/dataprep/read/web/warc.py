@@ -37,7 +37,7 @@ class Warc(Crawl):
     the payload).
 
     Attributes:
-        max_doc_bytes: largest size of a page in bytes, decompressed.
+        max_doc_bytes: the maximum size of a page in bytes, decompressed.
         status: the accepted HTTP statuses.
         types: the accepted content types; a page without a content type is HTML if it begins with "<".
         extract: the extractor of a page's text: "resiliparse", "trafilatura" (extra `trafilatura`, with the settings of

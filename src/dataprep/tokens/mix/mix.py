@@ -127,7 +127,7 @@ class Mix:
                 msg = f"the weight of {source!r} is {weight!r}; it must be a positive number, or 0 to leave it out"
                 raise PlanError(msg)
         if self.weights is not None and not any(self.weights.values()):
-            msg = "no source has a positive weight; weights= must name one at least"
+            msg = "no source has a positive weight; give at least one source a weight above 0 in weights="
             raise PlanError(msg)
         for name, value in (("temperature", self.temperature), ("max_epochs", self.max_epochs)):
             if value is not None and not 0 < value < math.inf:

@@ -74,7 +74,7 @@ def write_mixture(
     - got: {source: number of tokens that the mixture is to have of it}, met only approximately, since documents are
       kept whole.
     - seed: chooses the documents of partial epochs.
-    - shard_tokens: most tokens per shard.
+    - shard_tokens: the maximum number of tokens per shard.
     - runner: the Runner.
     - described: function that takes {source: tokens written} and returns the entry `mixture` of the manifest.
 

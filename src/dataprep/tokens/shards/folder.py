@@ -67,7 +67,9 @@ def begin(
       saved in the folder.
     - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
     - of_sources: what the sources of a mixture state as `forgotten`.
-    - origin, private, again: see `Wanted`.
+    - origin: as in `Wanted`.
+    - private: as in `Wanted`.
+    - again: as in `Wanted`.
     """
     if tokenizer is not None:
         check_same(out, kinds.TOKENIZER, tokenizer)

@@ -221,7 +221,7 @@ def _write(
     known = [b.ends(tok, separator) for b in bins]
     for b, (ends, _) in zip(bins, known, strict=True):
         if b.n and len(ends) == 1 and int(ends[0]) > b.n:
-            log.warning("%s has no separator %d, so it is one document; eot= names another one", b.url, separator)
+            log.warning("%s has no separator %d, so it is one document; set eot= to the separator", b.url, separator)
     cut = [ends - np.uint64(begins) for ends, begins in known]
     ids = [b.ids(ends, begins) for b, ends, (_, begins) in zip(bins, cut, known, strict=True)]
     for number, runs in enumerate(arrange(cut, shard_tokens)):

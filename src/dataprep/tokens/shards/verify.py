@@ -224,7 +224,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
 
 
 def _changes_texts(shards: Shards) -> bool:
-    """Return whether ids of the vocabulary may represent another text than was encoded, as a normalizer makes it."""
+    """Return whether ids of the vocabulary may decode to another text than the encoded one, because of a normalizer."""
     try:
         return isinstance(own_tokenizer(shards), LibraryTokenizer)
     except DataprepError:  # which `_tokenizer` reports

@@ -83,7 +83,7 @@ def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], li
     pattern = _pattern(value["pre_tokenizer"])
     if unlike or pattern is None:
         what = ", ".join(unlike) or "another pre-tokenizer"
-        msg = f"{url} has {what}; it must be a byte-level BPE without these, so that tiktoken's ids are the same"
+        msg = f"{url} has {what}; it must be a byte-level BPE without them, or `tiktoken` would give other ids"
         raise PlanError(msg)
     special = {t["content"]: t["id"] for t in value["added_tokens"]}
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]

@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """How often a pair of tokens occurs, and the first and last entry of the list of its offsets."""
+    """The number of occurrences of a pair of tokens, and the first and last entry of the list of its offsets."""
 
     count: Int
     head: Int
@@ -120,7 +120,8 @@ def add_pair(pairs: Pairs, left: Int, right: Int, found: Occurrences, link: I32,
     Otherwise the list of its offsets is freed, since its count can only fall.
 
     - found: the count and the list.
-    - link, state: as in `new_entry`.
+    - link: as in `new_entry`.
+    - state: as in `new_entry`.
     """
     if found.count < least:
         link[found.tail] = state[FREED]

@@ -46,7 +46,7 @@ class LineChat(Headed):
             raise PlanError(msg)
 
     def expected(self) -> str:
-        """Return the form of an export in words, for the error about a file without messages."""
+        """Return a description of the form of an export, for the error about a file without messages."""
         return "LINE's: a line with a date, as 2024/01/15(Mon), then lines with time, name and text (14:05 Ilse tea?)"
 
     def chat(self, piece: Slice) -> str:
