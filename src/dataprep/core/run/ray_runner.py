@@ -84,6 +84,10 @@ class Ray:
                     ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
                     msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
                     raise WorkerDied(msg) from e
+                except ray.exceptions.RayError as e:  # a node or its raylet ended, for example
+                    what = f"{type(e).__name__}: {str(e).strip().partition(chr(10))[0]}"
+                    msg = f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again"
+                    raise WorkerDied(msg) from e
                 running.popleft()
                 running.extend(map(start, itertools.islice(waiting, 1)))
                 yield cloudpickle.loads(answer)
