@@ -137,12 +137,13 @@ def test_a_dead_worker_is_named(ray, error, says):
     assert str(died.value).startswith(f"{says} 3 times during the task {'x' * 200}; ")
 
 
-def test_a_cluster_that_fails_is_named(ray):
+@pytest.mark.parametrize("within", [False, True], ids=["error", "of a task"])
+def test_a_cluster_that_fails_is_named(ray, within):
     """By Ray's error, without the page of advice that follows its first line."""
+    error = RayError("The raylet died.\nCheck its log.\n")
 
     def lost(item):
-        msg = "The raylet died.\nCheck its log.\n"
-        raise RayError(msg)
+        raise TaskError(error) if within else error
 
     with pytest.raises(WorkerDied) as failed:
         list(Ray().map(lost, ["x" * 300]))

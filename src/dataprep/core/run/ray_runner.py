@@ -79,15 +79,15 @@ class Ray:
                 try:
                     answer = ray.get(reference)
                 except ray.exceptions.RayTaskError as e:
+                    if isinstance(e.cause, ray.exceptions.RayError):  # a task that was cancelled
+                        raise _failed(item, e.cause) from e
                     raise (e.cause if isinstance(e.cause, Exception) else e) from e
                 except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
                     ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
                     msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
                     raise WorkerDied(msg) from e
                 except ray.exceptions.RayError as e:  # a node or its raylet ended, for example
-                    what = f"{type(e).__name__}: {str(e).strip().partition(chr(10))[0]}"
-                    msg = f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again"
-                    raise WorkerDied(msg) from e
+                    raise _failed(item, e) from e
                 running.popleft()
                 running.extend(map(start, itertools.islice(waiting, 1)))
                 yield cloudpickle.loads(answer)
@@ -95,6 +95,12 @@ class Ray:
             sent_before = [reference for _, reference in running]
             if sent_before:
                 ray.wait(sent_before, num_returns=len(sent_before), fetch_local=False)
+
+
+def _failed(item: Any, error: Exception) -> WorkerDied:
+    """Return the error to raise instead of an error of the cluster, which is about no document."""
+    what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
 
 def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
