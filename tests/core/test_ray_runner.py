@@ -16,7 +16,11 @@ from dataprep.core.run.runner import AHEAD, Local
 from dataprep.errors import PlanError, WorkerDied
 
 
-class TaskError(Exception):
+class RayError(Exception):
+    """The base of all errors of Ray."""
+
+
+class TaskError(RayError):
     """As Ray reports an error of a task."""
 
     def __init__(self, cause):
@@ -24,11 +28,11 @@ class TaskError(Exception):
         self.cause = cause
 
 
-class Crashed(Exception):
+class Crashed(RayError):
     """A worker ended."""
 
 
-class Full(Exception):
+class Full(RayError):
     """Ray ended a worker for its memory."""
 
 
@@ -42,7 +46,8 @@ def ray(monkeypatch):
     module.inits, module.retries, module.apart, module.running, module.most = [], [], [], 0, 0
     module.slow_items, module.slow = [], []
     module.resources = {"CPU": 3.0}
-    module.exceptions = types.SimpleNamespace(RayTaskError=TaskError, WorkerCrashedError=Crashed, OutOfMemoryError=Full)
+    named = {"RayError": RayError, "RayTaskError": TaskError, "WorkerCrashedError": Crashed, "OutOfMemoryError": Full}
+    module.exceptions = types.SimpleNamespace(**named)
     module.is_initialized = lambda: bool(module.inits)
     module.init = lambda **given: module.inits.append(given)
     module.cluster_resources = lambda: module.resources
@@ -156,6 +161,20 @@ def test_a_dead_worker_is_named(ray, error, says):
     with pytest.raises(WorkerDied) as died:
         list(Ray().map(dies, ["x" * 300]))
     assert str(died.value).startswith(f"{says} 3 times during the task {'x' * 200}; ")
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["error", "of a task"])
+def test_a_cluster_that_fails_is_named(ray, within):
+    """By Ray's error, without the page of advice that follows its first line."""
+    error = RayError("The raylet died.\nCheck its log.\n")
+
+    def lost(item):
+        raise TaskError(error) if within else error
+
+    with pytest.raises(WorkerDied) as failed:
+        list(Ray().map(lost, ["x" * 300]))
+    says = f"Ray failed during the task {'x' * 200} (RayError: The raylet died.); check the cluster, and run again"
+    assert str(failed.value) == says
 
 
 def test_an_error_of_a_task_is_that_of_the_user(ray):

@@ -101,6 +101,32 @@ def test_expand_sorts_and_stays_relative(tmp_path, monkeypatch):
     assert files.expand("nothing*") == files.expand("nothing") == []
 
 
+def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
+    """Its files are not left out in silence; a folder that was removed meanwhile has none."""
+    scan, names = os.scandir, os.listdir
+    errors = {str(tmp_path / "closed"): PermissionError(13, "Permission denied", str(tmp_path / "closed"))}
+    errors[str(tmp_path / "gone")] = FileNotFoundError(2, "No such file or directory", str(tmp_path / "gone"))
+
+    def denied(real):
+        def listed(path="."):
+            if error := errors.get(os.fspath(path).rstrip("/")):
+                raise error
+            return real(path)
+
+        return listed
+
+    for name in ("a.txt", "gone/b.txt"):
+        files.write_bytes(str(tmp_path / name), b"")
+    monkeypatch.setattr(os, "scandir", denied(scan))
+    monkeypatch.setattr(os, "listdir", denied(names))
+    assert files.expand(str(tmp_path)) == [str(tmp_path / "a.txt")]
+    assert files.listdir(str(tmp_path / "gone")) == []
+    files.write_bytes(str(tmp_path / "closed" / "c.txt"), b"")
+    for url, lists in ((tmp_path, files.expand), (tmp_path, files.hidden), (tmp_path / "closed", files.listdir)):
+        with pytest.raises(ReadError, match=r"closed: cannot be opened \(Permission denied\); check the path$"):
+            lists(str(url))
+
+
 def test_an_empty_folder_is_not_the_root():
     """An empty path is refused, since joined to a name it would be at the root of all files; / is the root."""
     assert files.join("/", "a.json") == "/a.json"

@@ -152,7 +152,7 @@ def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
-    [] if there are no files.
+    [] if there are no files. Raises ReadError if a folder inside a local folder cannot be listed.
     """
     with answered(pattern):
         return _found(pattern)[0]
@@ -175,7 +175,7 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     if is_glob(pattern):
         found = [p for p in fs.glob(path) if not fs.isdir(p)]
     elif fs.isdir(path):
-        every = fs.find(path)
+        every = fs.find(path) if protocol else list(_walked(path))
         found = [p for p in every if not _hidden(p[len(path) :])]
         concealed = {path + _hidden(p[len(path) :]) for p in every} - {path}
     else:
@@ -183,6 +183,20 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     relative = not protocol and not os.path.isabs(given)
     both = (sorted(protocol + (os.path.relpath(p) if relative else p) for p in some) for some in (found, concealed))
     return next(both), next(both)
+
+
+def _walked(folder: str) -> Iterator[str]:
+    """Yield the files of a local folder at any depth, and links, which are not followed."""
+    for home, inside, names in os.walk(folder, onerror=_not_listed):
+        yield from (os.path.join(home, name) for name in names)
+        yield from (path for name in inside if os.path.islink(path := os.path.join(home, name)))
+
+
+def _not_listed(error: OSError) -> None:
+    """Raise ReadError for a local folder that cannot be listed, unless it was removed meanwhile."""
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        msg = f"cannot be opened ({error.strerror}); check the path"
+        raise ReadError(msg, error.filename) from error
 
 
 def _hidden(path: str) -> str:
@@ -193,11 +207,15 @@ def _hidden(path: str) -> str:
 
 
 def listdir(url: str) -> list[str]:
-    """Return the names in a folder, sorted; an empty list if the folder does not exist."""
+    """Return the names in a folder, sorted; [] if it does not exist. Raises ReadError if it cannot be listed."""
     if not is_dir(url):
         return []
     if is_local(url):
-        return sorted(os.listdir(path_of(url)))
+        try:
+            return sorted(os.listdir(path_of(url)))
+        except OSError as e:
+            _not_listed(e)
+            return []
     fs, path = fs_of(url)
     return sorted(name_of(p) for p in fs.ls(path, detail=False))
 

@@ -198,7 +198,11 @@ def move(*moves: tuple[str, str]) -> None:
             if os.path.isdir(new):
                 msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
                 raise StaleOutput(msg)
-            os.replace(old, new)
+            try:
+                os.replace(old, new)
+            except PermissionError as e:
+                msg = f"{new} cannot be written ({e.strerror}); change its permissions, or those of its folder"
+                raise DataprepError(msg) from e
         sync({os.path.dirname(new) for _, new in local})
     for old, new in local:
         remove_empty(os.path.dirname(old), above=os.path.commonpath([old, new]))

@@ -99,19 +99,26 @@ class Ray:
 
 
 def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
-    """Return the result of a task that has ended, or the error that it raised."""
+    """Return the result of a task that has ended, or the error to raise."""
+    known = ray.exceptions
     try:
         return bytes(ray.get(reference))
-    except ray.exceptions.RayTaskError as e:
-        error = e.cause if isinstance(e.cause, Exception) else e
-        cause = e
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
-        ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
-        error = WorkerDied(f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}")
-        cause = e
-    if error is not cause:
-        error.__cause__ = cause
-    return error
+    except known.RayError as e:
+        error: Exception = e.cause if isinstance(e, known.RayTaskError) and isinstance(e.cause, Exception) else e
+        if isinstance(e, (known.WorkerCrashedError, known.OutOfMemoryError)):
+            ended = "memory ran out" if isinstance(e, known.OutOfMemoryError) else "a worker ended"
+            error = WorkerDied(f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}")
+        elif isinstance(error, known.RayError) and not isinstance(error, known.RayTaskError):
+            error = _failed(item, error)  # a task was cancelled, or a node ended
+        if error is not e:
+            error.__cause__ = e
+        return error
+
+
+def _failed(item: Any, error: Exception) -> WorkerDied:
+    """Return the error to raise instead of an error of the cluster, which is about no document."""
+    what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
 
 def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
