@@ -55,8 +55,8 @@ $(STAMP)-demo: pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.txt
 
-kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, after their code changed
-	@$(KERNELS)
+kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, after their code changed (ARGS=--all: all)
+	@$(KERNELS) $(ARGS)
 
 # For this system, version of Python and of Numba, and all its processors; in any other, kernels compile at first use.
 wheel: setup  ## build a wheel with compiled kernels into out/wheels
