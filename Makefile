@@ -55,8 +55,8 @@ $(STAMP)-demo: pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.txt
 
-kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, after their code changed
-	@$(KERNELS)
+kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, after their code changed (ARGS=--all: all)
+	@$(KERNELS) $(ARGS)
 
 # For this system, version of Python and of Numba, and all its processors; in any other, kernels compile at first use.
 wheel: setup  ## build a wheel with compiled kernels into out/wheels
@@ -75,10 +75,10 @@ test-fast: setup  ## run the tests that take a moment, while you work
 	@$(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ARGS)
 
 test-hard: setup  ## kill runs, fill disks, run heavy data and other runners
-	@$(BIN)/python -m pytest tests/hard $(ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) tests/hard $(ARGS)
 
 test-docs: setup  ## run what the README, docs/ and pipelines/ say
-	@$(BIN)/python -m pytest tests/docs $(ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) tests/docs $(ARGS)
 
 test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wheel
 	@bash scripts/test_all.sh

@@ -1,24 +1,26 @@
 """Compile listed kernels before anyone calls them.
 
     python scripts/make_kernels.py            for this processor, into the user's cache (`make setup`)
+    python scripts/make_kernels.py --all      those of both lists, for this processor (`.ci/run`: tests call nearly all)
     python scripts/make_kernels.py --wheel    for all processors of this kind, into the package (`make wheel`)
 
-`kernels.txt` lists those of the README's example and of the demo; `more_kernels.txt` the others that Python calls, for
-wheels only. Each line is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them.
-`tests/test_counts.py` and `tests/fixtures/kernels.py` name lines that are missing, `tests/unicode/test_listed.py` those
-that no longer fit. Code that is stored already is not compiled again; other kernels are compiled at their first call.
+`kernels.txt` lists those of the README's example and of the demo; `more_kernels.txt` the others that Python calls. Each
+line is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them. `tests/test_counts.py` and
+`tests/fixtures/kernels.py` name lines that are missing, `tests/unicode/test_listed.py` those that no longer fit. Code
+that is stored already is not compiled again; other kernels are compiled at their first call.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import multiprocessing
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,52 +31,51 @@ WORD = re.compile(r"[^\s()]*\(|\)|[^\s()]+")
 def main() -> None:
     """Compile in as many processes as there are processors."""
     parser = argparse.ArgumentParser(description="Compile the kernels of the lists.")
+    parser.add_argument("--all", action="store_true", help="those of both lists")
     parser.add_argument("--wheel", action="store_true", help="for all processors of this kind, into the package")
-    parser.add_argument("--level", help=argparse.SUPPRESS)  # of a process that compiles
-    parser.add_argument("--share", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.share is not None:
-        compile_share(given.share, given.level)
-        return
     from dataprep.unicode.machine_code import levels
 
-    begun, jobs, failed = time.monotonic(), os.cpu_count() or 1, set[str]()
+    begun, failed, lines = time.monotonic(), set[str](), listed(is_all=given.all or given.wheel)
+    modules: dict[str, dict[str, str]] = {}
+    for line, place in lines.items():
+        modules.setdefault(line.split()[0], {})[line] = place
+
+    def longest(name: str) -> int:
+        """Sort modules: those whose kernels have the most arguments take longest, and begin first."""
+        return -sum(map(len, modules[name]))
+
     for level in levels() if given.wheel else [None]:
-        as_level = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""} if level else {}
-        command = [sys.executable, __file__, *(["--level", level] if level else [])]
-        share = [[*command, "--share", f"{n}/{jobs}"] for n in range(jobs)]
-        env = {**os.environ, **as_level}
-        children = [subprocess.Popen(one, env=env, stdout=subprocess.PIPE, text=True) for one in share]  # noqa: S603
-        for child in children:
-            failed.update(child.communicate()[0].splitlines())
-            if child.returncode:
-                failed.add(f"a process ended with {child.returncode}")
+        if level is not None:
+            os.environ.update(NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="")
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(os.cpu_count(), spawn) as pool:
+            jobs = [pool.submit(compile_module, modules[name], level) for name in sorted(modules, key=longest)]
+            for job in jobs:
+                failed.update(job.result())
     if failed:
         sys.exit(f"not compiled; correct these lines or remove them: {', '.join(sorted(failed))}")
     print(f"kernels compiled in {time.monotonic() - begun:.0f} s")
 
 
-def compile_share(share: str, level: str | None) -> None:
-    """Compile one share of the list, all kernels of a module in the same process, since they call the same others.
+def compile_module(lines: dict[str, str], level: str | None) -> list[str]:
+    """Compile the kernels of a module in one process, since they call the same others.
 
-    Prints a line for each kernel that cannot be compiled.
+    lines: with their places. Returns the place and the error of each line that cannot be compiled.
     """
-    n, n_all = map(int, share.split("/"))
-    lines = listed(is_wheel=level is not None)
-    modules = sorted({line.split()[0] for line in lines})
+    failed = []
     for line, place in lines.items():
         module, name, text = line.split(" ", 2)
-        if modules.index(module) % n_all != n:
-            continue
         try:
             compile_one(module, name, text, level)
         except Exception as e:  # noqa: BLE001 - Numba's errors are of many classes; the others are compiled
-            print(f"{place} {module} {name} ({type(e).__name__})")
+            failed.append(f"{place} {module} {name} ({type(e).__name__})")
+    return failed
 
 
-def listed(*, is_wheel: bool) -> dict[str, str]:
+def listed(*, is_all: bool) -> dict[str, str]:
     """Return the lines of the list, or of both, with their places, `file:line`."""
-    files = [OF_SETUP, MORE] if is_wheel else [OF_SETUP]
+    files = [OF_SETUP, MORE] if is_all else [OF_SETUP]
     return {
         line: f"{file.name}:{n}"
         for file in files

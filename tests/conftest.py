@@ -23,21 +23,18 @@ hypothesis.settings.load_profile("ci")
 SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().split())
 SLOW_OF = Counter(name.partition("::")[0] for name in SLOW)  # how many in a file
 
-LONG = ("hard/", "docs/")
-
 
 def pytest_collection_modifyitems(items):
     """Mark the tests of slow.txt, which `make test-fast` skips.
 
     They take a quarter of a second or more, or 0.7 s with all their parameters, use processes, or train models first.
-    Files with most of them come first, after those of `hard` and `docs`, so that at the end no worker waits for a long
-    file of the other.
+    Files with most of them come first, so that at the end no worker waits for a long file of the other.
     """
     homes = {item: item.path.relative_to(ROOT / "tests").as_posix() for item in items}
     for item in items:
         if f"{homes[item]}::{item.originalname}" in SLOW:
             item.add_marker("slow")
-    items.sort(key=lambda item: (not homes[item].startswith(LONG), -SLOW_OF[homes[item]]))
+    items.sort(key=lambda item: -SLOW_OF[homes[item]])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,9 +1,10 @@
 """A call that replaces a result is killed: who opens the folder then sees the old result or the new one, whole.
 
-Here one replacement is killed a few times; `tests/hard/test_killed.py` kills those of every kind of folder.
+Here one replacement is killed a few times; `tests/hard/test_killed.py` kills the others. DATAPREP_KILLS=50 takes fifty.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ def killed(folder, kills, *names):
 
 def test_a_killed_replacement_shows_a_whole_result(tmp_path):
     """C4, Exact, MinHash and a filter in place of C4 and Exact, killed in a call, from outside, and in a worker."""
-    found = killed(tmp_path, "2", "stages")["stages"]
+    kills = os.environ.get("DATAPREP_KILLS", "3")
+    found = killed(tmp_path, kills, "stages")["stages"]
     assert found["trouble"] == {}
     assert found["calls"] > 100
-    assert sum(found["seen"].values()) == 6
+    assert sum(found["seen"].values()) >= 2 * int(kills)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import os
 import signal
 import sys
@@ -15,15 +14,11 @@ STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too.
-
-    At the end of the process, reference cycles are not collected (`gc.freeze`): a search through all objects of the
-    libraries takes some tenths of a second, and Python promises nothing about such objects.
-    """
-    atexit.register(gc.freeze)  # is called last
+    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too."""
     _open_streams()
-    from .store.stopping import clean_end, importing
+    from .store.stopping import clean_end, importing, leave_memory
 
+    atexit.register(leave_memory)  # is called last
     _check_address_space()
     with importing():
         from .cli import main as run

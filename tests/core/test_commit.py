@@ -224,6 +224,7 @@ def test_a_commit_is_finished_by_the_next_run_only_if_it_was_searched(docs, tmp_
     """Killed around the rename of the draft, after the search: before it the search is repeated, after it is not."""
     out, real = tmp_path / "out", owned.move
     old = texts_of(run(docs, out, OLD))
+    LOOKED.clear()
 
     def dying(*moves):
         if moves and moves[0][0] == str(out / "_unfinished" / "draft.json"):
@@ -247,7 +248,6 @@ def test_a_commit_is_finished_by_the_next_run_only_if_it_was_searched(docs, tmp_
     assert bool(LOOKED) == (when == "before")
     assert new.manifest.generation == 2
     assert not (out / "_unfinished").exists()
-    LOOKED.clear()
 
 
 READER = """

@@ -16,7 +16,7 @@ from dataprep.core.model import process as this_process
 from dataprep.core.run import workers
 from dataprep.core.run.workers import UNGUARDED, Pool, Workers
 from dataprep.errors import PlanError
-from dataprep.store.stopping import at_stop, clean_end
+from dataprep.store.stopping import at_stop, clean_end, leave_memory
 
 
 @dataclass
@@ -145,7 +145,7 @@ def test_processes_end_with_their_runner() -> None:
 
 def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> None:
     """SIGTERM is an exit, so that temporary files are removed; a thread waits for the parent, and ends the process."""
-    reading, done, handlers = ctypes.c_int64(-1), [], {}
+    reading, done, handlers, at_end = ctypes.c_int64(-1), [], {}, []
 
     @dataclass
     class Parent:
@@ -158,11 +158,13 @@ def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> N
     ended = threading.Event()
     monkeypatch.setattr(this_process, "_reading", None)
     monkeypatch.setattr(workers.signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(workers.atexit, "register", at_end.append)
     monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
     monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
     workers._begin(reading)
     assert ended.wait(10)
     assert done == ["waited", 1]
+    assert at_end == [leave_memory]
     this_process.begin_slice(4)
     assert reading.value == 4
     with pytest.raises(SystemExit) as e:

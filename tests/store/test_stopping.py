@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import weakref
 
@@ -148,3 +149,14 @@ def test_threads_delay_ctrl_c_each_for_itself() -> None:
         thread.join()
     assert seen == {True: [True, False], False: [True, False]}
     assert not blocked()
+
+
+@pytest.mark.parametrize(("name", "n"), [("_duckdb", 0), ("_another", 1)])
+def test_memory_is_searched_if_duckdb_would_list_it(monkeypatch, name, n) -> None:
+    """Its library prints a page about each kind of object that is not freed at the end of the process."""
+    frozen = []
+    monkeypatch.delitem(sys.modules, "_duckdb", raising=False)
+    monkeypatch.setitem(sys.modules, name, sys)
+    monkeypatch.setattr(stopping.gc, "freeze", lambda: frozen.append(1))
+    stopping.leave_memory()
+    assert len(frozen) == n

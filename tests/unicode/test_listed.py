@@ -51,7 +51,7 @@ def misfits(line, types_of):
 
 def test_each_line_fits_a_kernel(make_kernels):
     """The kernel exists; number, records and numbers of its arguments are those of the line; no line is there twice."""
-    lines = make_kernels.listed(is_wheel=True)
+    lines = make_kernels.listed(is_all=True)
     wrong = {place: why for line, place in lines.items() if (why := misfits(line, make_kernels.types_of))}
     assert not wrong
     for file in (make_kernels.OF_SETUP, make_kernels.MORE):

@@ -189,15 +189,14 @@ def test_shipped_code_is_found_before_the_users(tmp_path):
         "machine_code.SHIPPED = Path(sys.argv[1])\n"
         "import importlib.util\nspec = importlib.util.spec_from_file_location('make_kernels', sys.argv[2])\n"
         "made = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(made)\n"
-        "made.OF_SETUP = made.MORE = Path(sys.argv[3])\n"
-        "made.compile_share('0/1', sys.argv[4])"
+        "assert made.compile_module({sys.argv[3]: 'here'}, sys.argv[4]) == []"
     )
-    (tmp_path / "list.txt").write_text("dataprep.read.json.grammar next_special |u1/1Cr int64\n")
+    line = "dataprep.read.json.grammar next_special |u1/1Cr int64"
     script = os.path.join(os.path.dirname(__file__), "..", "..", "scripts", "make_kernels.py")
     shipped = str(tmp_path / "shipped")
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "own")}
     as_level = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
-    command = [sys.executable, "-c", make, shipped, script, str(tmp_path / "list.txt"), level]
+    command = [sys.executable, "-c", make, shipped, script, line, level]
     subprocess.run(command, env=env | as_level, check=True)
     done = subprocess.run([sys.executable, "-c", SHIPPED, shipped], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "8 0 False\n"

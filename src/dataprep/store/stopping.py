@@ -6,8 +6,10 @@ Only the standard library is imported: the trainer uses it too.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
+import sys
 import threading
 import traceback
 import weakref
@@ -32,6 +34,16 @@ def is_stop(error: BaseException) -> bool:
     handlers = (signal.getsignal(number) for number in signal.valid_signals())
     codes = {code for handler in handlers if (code := getattr(handler, "__code__", None)) is not None}
     return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def leave_memory() -> None:
+    """Have Python leave its memory to the system at its end: to be called last.
+
+    A search for cycles through all objects of the libraries takes some tenths of a second, and Python promises nothing
+    about such objects. DuckDB would print pages about what it then has to leave, so that it is searched for.
+    """
+    if "_duckdb" not in sys.modules:
+        gc.freeze()
 
 
 class Stoppable(Protocol):

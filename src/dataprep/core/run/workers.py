@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import gc
 import multiprocessing
 import os
 import signal
@@ -20,7 +19,7 @@ from typing import Any
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
-from dataprep.store.stopping import at_stop, stop
+from dataprep.store.stopping import at_stop, leave_memory, stop
 
 from ..model import process as this_process
 
@@ -158,9 +157,9 @@ def _cause(code: int) -> str:
 def _begin(reading: Any) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
 
-    At its end the worker leaves its memory to the system (`gc.freeze`).
+    At its end the worker leaves its memory to the system.
     """
-    atexit.register(gc.freeze)
+    atexit.register(leave_memory)
     this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
