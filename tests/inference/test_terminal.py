@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 
 from dataprep import cli
+from dataprep.cli.chat import _why_fragments
 from dataprep.inference import terminal
 from dataprep.inference.chat_model import ChatModel
 from dataprep.inference.conversation import Conversation
@@ -76,8 +77,13 @@ def test_a_stdout_that_is_not_unicode(trained, words, monkeypatch):
 def test_sample(trained, dataprep):
     """Each prompt is printed and continued; without one a text begins; wrong settings are one sentence."""
     prompts = ("--prompt", "good night", "--prompt", "salam \x1b[2J")
-    code, out, _ = dataprep("generate", trained["chatml"], *prompts, "--seed", 3)
+    code, out, err = dataprep("generate", trained["chatml"], *prompts, "--seed", 3)
     assert code == 0
+    n = sum(found["tokens"] for found in ChatModel.load(trained["chatml"]).saved["trained_on"].values())
+    assert f"this model was trained on only {n:,} tokens, so it writes fragments" in err
+    large = {"trained_on": {"": {"tokens": 30_000_000}}}
+    few = {"trained_on": {"": {"tokens": 30_000}}, "start": "the hash of another model"}
+    assert [_why_fragments(saved) for saved in (large, few, {})] == [""] * 3
     first, second = out.split("\n\n", maxsplit=1)
     assert first.startswith("good night")
     assert second.startswith("salam \ufffd[2J")

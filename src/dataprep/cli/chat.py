@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
+FEW_TOKENS = 20_000_000  # models of a few million weights need more for sentences (TinyStories, Eldan and Li 2023)
 ModelFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a trained model, or a checkpoint.")]
 Temperature = Annotated[
     float, typer.Option(help="0: always the most probable token; 1: the model's own probabilities.")
@@ -114,6 +116,18 @@ def generate(
         for piece in voice.stream([voice.tok.eot, *voice.tok.encode(text)], how, max_tokens=max_tokens):
             print(piece, end="", flush=True)
         print()
+    sys.stderr.write(_why_fragments(voice.saved))
+
+
+def _why_fragments(saved: Mapping[str, Any]) -> str:
+    """Return a line about a model that cannot write sentences yet, by the content of its checkpoint; "" of others."""
+    n = sum(found["tokens"] for found in saved.get("trained_on", {}).values())
+    if not 0 < n < FEW_TOKENS or saved.get("start"):
+        return ""
+    return (
+        f"this model was trained on only {n:,} tokens, so it writes fragments; for whole sentences, train a small "
+        "model on some 100 million\n"
+    )
 
 
 def _sampling(**given: Any) -> Any:

@@ -11,6 +11,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -128,6 +129,10 @@ PANELS: dict[str, tuple[Listed, ...]] = {
     ),
 }  # fmt: skip
 COMMANDS = {one.name: one for panel in PANELS.values() for one in panel}
+NEEDS = {  # packages, and the extra that installs them, without which a command can only say so
+    ("torch", "train"): ("demo", "train", "evaluate", "chat", "generate", "export-model"),
+    ("fasttext", "langid"): ("train-langid", "train-quality"),
+}
 
 
 class _PlainFlags:
@@ -181,6 +186,14 @@ class CommandList(_PlainFlags, TyperGroup):
         super().__init__(**options)
         for panel, listed in PANELS.items():
             self.commands.update({one.name: _InList(one, panel) for one in listed})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; a command that cannot run here is marked with the extra that it needs."""
+        for (package, extra), names in NEEDS.items():
+            if find_spec(package) is None:
+                for name in names:
+                    self.commands[name].help = f"{COMMANDS[name].help} (needs the extra {extra})"
+        super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return name, command and further arguments; the command is loaded."""
