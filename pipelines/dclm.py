@@ -60,7 +60,8 @@ URL = url_pattern(TLDS)
 
 def ingest(out, runner):
     """Write the main content of every page as a Dataset, without pages of banned URLs."""
-    docs = dp.read(INPUT, columns=["url"]) if HOSTS or URL_WORDS else dp.read(INPUT)
+    columns = ["url"] if HOSTS or URL_WORDS else None
+    docs = dp.read(INPUT, columns=columns, extract="resiliparse")
     banned = [dp.Hosts(HOSTS, banned_words=URL_WORDS)] if HOSTS or URL_WORDS else []
     return dp.Pipeline(*banned).run(docs, out=out, runner=runner, replace=True)
 

@@ -6,7 +6,7 @@
 In: WARC files (extra `warc`). Out: Parquet with the columns text, url, date and language_score.
 
 FINEWEB_INPUT: WARC files, or anything with URLs that dp.read takes. FINEWEB_HOSTS: a list of hosts to leave out.
-FINEWEB_EXTRACT: "trafilatura" (extra `trafilatura`), as in FineWeb; the default "resiliparse" is faster.
+FINEWEB_EXTRACT: "trafilatura" (extra `trafilatura`), as in FineWeb; the default "article" is faster.
 FINEWEB_LANGID: "lid.176", as in FineWeb; the default "builtin" needs no download. FINEWEB_LANGUAGE: another language.
 
 The rules, their order and their thresholds are those of the published code; its lists of URLs are not included.
@@ -23,7 +23,7 @@ import dataprep as dp
 SAMPLE = Path(__file__).parent.parent / "sample_data" / "gallery" / "crawl.warc.gz"
 INPUT = os.environ.get("FINEWEB_INPUT", str(SAMPLE))
 HOSTS = os.environ.get("FINEWEB_HOSTS") or ()
-EXTRACT = os.environ.get("FINEWEB_EXTRACT", "resiliparse")
+EXTRACT = os.environ.get("FINEWEB_EXTRACT", "article")
 LANGID = os.environ.get("FINEWEB_LANGID", "builtin")
 LANGUAGE = os.environ.get("FINEWEB_LANGUAGE", "en")
 

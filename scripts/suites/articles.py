@@ -27,7 +27,8 @@ from .sdists import FOLDER, NotThereError
 NAME = "article-extraction-benchmark"
 SIZE = 4  # words of a run
 EXTRACTORS: dict[str, dict[str, Any]] = {
-    "resiliparse, the default": {}, "comments=False": {"comments": False},
+    "article, the default": {}, "resiliparse": {"extract": "resiliparse"},
+    "resiliparse, comments=False": {"extract": "resiliparse", "comments": False},
     "trafilatura": {"extract": "trafilatura"}, "plain": {"extract": "plain"},
 }  # fmt: skip
 _WORD = re.compile(r"\w+")

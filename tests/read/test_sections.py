@@ -121,5 +121,5 @@ def test_workers_make_the_same(tmp_path) -> None:
 
 def test_an_option_of_another_extractor_is_refused() -> None:
     """As of crawls: the other extractors would ignore it."""
-    with pytest.raises(PlanError, match='is an option of extract="resiliparse"'):
+    with pytest.raises(PlanError, match='is an option of extract="article" and "resiliparse"'):
         Html(extract="plain", links=True)

@@ -26,17 +26,17 @@ class Html(Sections):
     """Reads HTML files: one document per file; its `meta` has the path, the title, and a charset other than UTF-8.
 
     Attributes:
-        extract: the extractor: "resiliparse", "trafilatura" or "plain", as for WARC.
+        extract: the extractor: "article", "resiliparse", "trafilatura" or "plain", as for WARC.
         main_content: exclude navigation, footers and other boilerplate; list_bullets, comments, alt_texts, links,
-            form_fields and noscript: the other options of Resiliparse. A page without text is dropped as `no_text`,
+            form_fields and noscript: the other options, as for WARC. A page without text is dropped as `no_text`,
             binary data as `binary`, and a page that no charset decodes as `charset`.
     """
 
     max_doc_bytes: int = MAX_DOC_BYTES >> 2  # parsing takes up to 25 times the size of a page in memory
-    extract: str = "resiliparse"
+    extract: str = "article"
     main_content: bool = True
     list_bullets: bool = True
-    comments: bool = True
+    comments: bool | None = None
     alt_texts: bool = False
     links: bool = False
     form_fields: bool = False

@@ -129,7 +129,7 @@ def _parsed(data: bytes) -> tuple[bytes, dict[str, Any], str]:
     if part.get_content_type() == HTML:
         from .html import Html
 
-        page = Html().page(raw, charset)
+        page = Html(extract="resiliparse").page(raw, charset)
         return page.text, meta, page.reason
     try:
         found = page_of(raw, charset, is_html=False)

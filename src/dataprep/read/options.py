@@ -45,7 +45,7 @@ class ReadOptions(TypedDict, total=False):
     extract: str
     main_content: bool
     list_bullets: bool
-    comments: bool
+    comments: bool | None
     alt_texts: bool
     links: bool
     form_fields: bool

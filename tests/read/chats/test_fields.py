@@ -64,6 +64,7 @@ def test_no_text_is_lost_in_silence(tmp_path, reader, name, document, texts, cou
     assert [row["text"] for row in rows] == texts
     assert {k: n for k, n in ledger.record.counts.items() if k == "empty_text" or k.startswith("unknown")} == counts
 
+
 @pytest.mark.parametrize(("missing", "kind"), [("image", "image"), ("video", "video"), ("media", "file")])
 def test_files_that_signal_export_left_out(tmp_path, missing, kind) -> None:
     """Their place in the text is a kind, no text, in both of the program's files."""

@@ -81,8 +81,12 @@ def test_a_phones_export(tmp_path, form) -> None:
 @pytest.mark.parametrize(
     ("line", "day"),
     [
-        ("2024/01/15(Mon)", "2024-01-15"), ("2024. 1. 15. 월요일", "2024-01-15"), ("2024년1월15일월요일", "2024-01-15"),
-        ("2024年1月15日月曜日", "2024-01-15"), ("2024. 1. 15. (월)", "2024-01-15"), ("2024.1.15월요일", None),
+        ("2024/01/15(Mon)", "2024-01-15"),
+        ("2024. 1. 15. 월요일", "2024-01-15"),
+        ("2024년1월15일월요일", "2024-01-15"),
+        ("2024年1月15日月曜日", "2024-01-15"),
+        ("2024. 1. 15. (월)", "2024-01-15"),
+        ("2024.1.15월요일", None),
         ("2024/1/5(金)", "2024-01-05"),
         ("2024/01/05\uff08週五\uff09", "2024-01-05"),
         ("2024.01.05 Friday", "2024-01-05"),
@@ -188,6 +192,7 @@ def test_a_desktops_export(tmp_path) -> None:
 
 def test_order_of_day_and_month(tmp_path, caplog) -> None:
     """It follows from the dates, from their days of the week, or from `date_order`; a guess is a warning."""
+
     def days(*written, **fields):
         text = "[LINE] Chat history with A\n" + "".join(f"\n{one}\n9:00AM\tA\thi\n" for one in written)
         return [str(r["time"].date()) for r in read_text(tmp_path / "a.txt", text, **fields)[0]]

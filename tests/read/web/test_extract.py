@@ -1,4 +1,4 @@
-"""The extractors of web pages: Resiliparse, Trafilatura and plain text; errors before any work."""
+"""The extractors of web pages: our own, Resiliparse, Trafilatura and plain text; errors before any work."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_failing_extractor_costs_one_page(monkeypatch) -> None:
         extract.extract(HTML, SimpleNamespace(extract="trafilatura", **dict.fromkeys(extract.OPTIONS)))
 
 
-@pytest.mark.parametrize("name", ["trafilatura", "resiliparse", "plain"])
+@pytest.mark.parametrize("name", ["article", "trafilatura", "resiliparse", "plain"])
 def test_missing_packages(monkeypatch, name) -> None:
     """Without its package an extractor is refused before any work, with the extra that brings it."""
     real = importlib.import_module
@@ -78,8 +78,9 @@ def test_missing_packages(monkeypatch, name) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({"extract": "justext"}, "extract='justext' must be one of resiliparse, trafilatura, plain"),
-        ({"extract": "plain", "links": True}, "links=True is an option of extract=\"resiliparse\", not of 'plain'"),
+        ({"extract": "justext"}, "extract='justext' must be one of article, resiliparse, trafilatura, plain"),
+        ({"extract": "plain", "links": True}, 'links=True is an option of extract="article" and "resiliparse", not of'),
+        ({"extract": "trafilatura", "comments": True}, "comments=True is an option of"),
     ],
 )
 def test_bad_options(tmp_path, bad, says) -> None:

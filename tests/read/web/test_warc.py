@@ -203,7 +203,11 @@ def test_text_is_resiliparses(shared) -> None:
     html = parse(body).payload.decode()
     for options in ({}, {"main_content": False, "links": True}):
         told = {"main_content": True, "alt_texts": False} | options
-        assert dp.read(path, **options).take(1)[0]["text"] == extract_plain_text(html, **told)
+        found = dp.read(path, extract="resiliparse", **options).take(1)[0]["text"]
+        assert found == extract_plain_text(html, **told)
+    assert dp.read(path, main_content=False).take(1)[0]["text"] == extract_plain_text(
+        html, main_content=False, alt_texts=False
+    )
 
 
 def test_cut_anywhere(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Extractors of the text of a web page: Resiliparse, Trafilatura, and all of a page's text."""
+"""Extractors of the text of a web page: our own of articles, Resiliparse, Trafilatura, and all of a page's text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 from dataprep.errors import PlanError, need, require
 
+from .article import article
 from .response import refuse
 
-EXTRAS = {"resiliparse": "warc", "trafilatura": "trafilatura", "plain": "warc"}  # extractor: extra that installs it
+# extractor: the extra that installs it
+EXTRAS = {"article": "warc", "resiliparse": "warc", "trafilatura": "trafilatura", "plain": "warc"}
 # As FineWeb (Penedo et al. 2024), but without `deduplicate`, which compares a page with those read before it.
 TRAFILATURA = {"favor_precision": True, "include_comments": False, "deduplicate": False}
 # The parameters of Resiliparse's extract_plain_text that a reader has as fields, beside the field `extract`.
@@ -26,9 +28,9 @@ def check(reader: Any) -> None:
     extractor = reader.extract
     require(extractor in EXTRAS, f"extract={extractor!r} must be one of {', '.join(EXTRAS)}")
     changed = [f.name for f in fields(reader) if f.name in OPTIONS and getattr(reader, f.name) != f.default]
-    if changed and extractor != "resiliparse":
+    if changed and extractor not in {"article", "resiliparse"}:
         given = f"{changed[0]}={getattr(reader, changed[0])!r}"
-        msg = f'{given} is an option of extract="resiliparse", not of {extractor!r}; leave it out'
+        msg = f'{given} is an option of extract="article" and "resiliparse", not of {extractor!r}; leave it out'
         raise PlanError(msg)
     need("trafilatura" if extractor == "trafilatura" else "resiliparse.extract.html2text", extra=EXTRAS[extractor])
 
@@ -39,11 +41,16 @@ def extract(page: str, reader: Any) -> bytes:
     Raises Refused with the reason "not_parsed" if the extractor fails, and "no_text".
     """
     extractor, options = reader.extract, {name: getattr(reader, name) for name in OPTIONS}
+    comments = extractor != "article" if options.pop("comments") is None else reader.comments
     try:
         if extractor == "trafilatura":
             text = _trafilatura()(page, **TRAFILATURA) or ""
+        elif extractor == "plain":
+            text = _resiliparse()(page, **PLAIN)
+        elif extractor == "article" and reader.main_content:
+            text = article(page, comments=comments, **options)
         else:
-            text = _resiliparse()(page, **(options if extractor == "resiliparse" else PLAIN))
+            text = _resiliparse()(page, comments=comments, **options)
     except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
         refuse("not_parsed")
     except BaseException as e:

@@ -1,11 +1,11 @@
 """Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
 Response, resource and conversion records with an accepted status and content type become documents: transfer and
-content encodings are removed, the charset is found, and an extractor, by default Resiliparse (extra `warc`), extracts
-the text. The position of a document is the offset of its record in the stored file. Revisits, repeated records (same
-id, or same URL and date), and conversions of records that were read are dropped with a reason; request, metadata,
-warcinfo and other records are ignored, but counted in the statistics. The segments of a record are joined if they are
-in one file in order (`segments.py`).
+content encodings are removed, the charset is found, and an extractor (`extract.py`, extra `warc`) extracts the text.
+The position of a document is the offset of its record in the stored file. Revisits, repeated records (same id, or same
+URL and date), and conversions of records that were read are dropped with a reason; request, metadata, warcinfo and
+other records are ignored, but counted in the statistics. The segments of a record are joined if they are in one file in
+order (`segments.py`).
 """
 
 from __future__ import annotations
@@ -40,26 +40,28 @@ class Warc(Crawl):
         max_doc_bytes: the maximum size of a page in bytes, decompressed.
         status: the accepted HTTP statuses.
         types: the accepted content types; a page without a content type is HTML if it begins with "<".
-        extract: the extractor of a page's text: "resiliparse", "trafilatura" (extra `trafilatura`, with the settings of
-            FineWeb), or "plain", all text of the page.
+        extract: the extractor of a page's text: "article", which is dataprep's own; "resiliparse", with the values of
+            DCLM (Li et al. 2024); "trafilatura" (extra `trafilatura`), with the settings of FineWeb; or "plain", all
+            text of the page.
         main_content: exclude navigation, footers and other boilerplate. `main_content` and the fields after it are
-            options of Resiliparse (`resiliparse.extract.html2text.extract_plain_text`); the defaults are the values of
-            DCLM (Li et al. 2024).
+            options of "article" and "resiliparse", and have the meaning that they have for Resiliparse
+            (`resiliparse.extract.html2text.extract_plain_text`).
+        comments: keep the comments of readers; None: only if extract="resiliparse".
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES
     status: tuple[int, ...] = (200,)
     types: tuple[str, ...] = (*HTML, "text/plain")
-    extract: str = "resiliparse"
+    extract: str = "article"
     main_content: bool = True
     list_bullets: bool = True
-    comments: bool = True
+    comments: bool | None = None
     alt_texts: bool = False
     links: bool = False
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 14
+    VERSION: ClassVar[int] = 15
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
