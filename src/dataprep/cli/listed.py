@@ -66,6 +66,8 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("clusters", "clusters", "clusters", prints=True, reads=("folder",), help=
                "Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words "
                "that differ."),
+        Listed("threshold", "threshold", "threshold", prints=True, reads=("folder",), help=
+               "Show which documents a MinHash would keep and drop at other thresholds; nothing is written."),
         Listed("diff", "diff", "diff", prints=True, reads=("a", "b"), help=
                "Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and "
                "examples."),

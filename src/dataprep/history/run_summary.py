@@ -24,6 +24,7 @@ from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
 from . import clusters
+from .boilerplate import boilerplate_alarms
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .recall import ScriptRecall, recall_by_script
@@ -133,7 +134,10 @@ def summarize(folder: str) -> RunSummary:
         sources=sources,
         totals=(read, kept),
         inputs=inputs,
-        alarms=[*find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages), *([str(lost)] if lost.n else [])],
+        alarms=[
+            *find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages), *boilerplate_alarms(folder),
+            *([str(lost)] if lost.n else []),
+        ],
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
         similarities=clusters.similarities(folder),

@@ -119,7 +119,7 @@ class DuplicateSearch:
         """Write the verdict table; return what was counted."""
         key = self.index or self.key
         steps = (self.out, *(sibling_steps(self.out) if self.index else ()))
-        indexes = ((step, index) for step in steps if (index := _index_in(step, key)) is not None)
+        indexes = ((step, index) for step in steps if (index := index_in(step, key)) is not None)
         home, index = next(indexes, (self.out, None))
         if index is None:
             index = receipts.write(files.join(home, "index.json"), key, self._make_index(key))
@@ -202,7 +202,7 @@ class DuplicateSearch:
             )
 
 
-def _index_in(folder: str, key: str) -> dict[str, Any] | None:
+def index_in(folder: str, key: str) -> dict[str, Any] | None:
     """Return the content of index.json in a step's folder if it holds the complete index of this key, else None."""
     record = receipts.valid(files.join(folder, "index.json"), key)
     gathered = (GatherCandidates.url(folder, n) + ".json" for n in range(record["parts"] if record else 0))

@@ -10,6 +10,7 @@ a document shares keys with more kept ones than the limits in `kept_index.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,24 +63,36 @@ class VerifyPartition(Pass[int]):
         The file has one section per group of input parts. Returns {"dropped": documents, "compared": pairs, "skipped":
         entries, as in the class}.
         """
-        urls = [GatherCandidates.url(self.index, number) for number in range(len(self.origins))]
-        rows = SpilledRows.read(urls, item, HEADER, lambda headers: 8 * headers["words"])
-        origin = np.array(self.origins, np.uint16)[rows.file]
-        outcome, compared, skipped = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
-        last = max(self.origins, default=0)
-        dropped = np.flatnonzero(outcome.state == DROPPED)
-        if self.drops_all:
-            heads = np.unique(outcome.kept_by[dropped])
-            dropped = np.sort(np.append(dropped, heads[origin[heads] == last]))
-        verdicts = np.empty(len(dropped), VERDICT)
-        ids, kept = rows.headers["id"], outcome.kept_by[dropped]
-        verdicts["id"], verdicts["duplicate_of"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
-        verdicts["similarity"] = outcome.similarity[dropped]
-        verdicts["origin"] = np.where(kept < 0, last, origin[kept])
-        group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, len(self.origins))
+        given = self.index, item, self.bands, self.rule, self.origins
+        verdicts, parts, counts = decided(*given, drops_all=self.drops_all)
+        group = parts.astype(np.int64) * self.n_groups // max(1, len(self.origins))
         cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
         write_spill(url, np.split(verdicts, cuts))
-        return {"dropped": len(dropped), "compared": compared, "skipped": skipped}
+        return counts
+
+
+def decided(
+    index: str, partition: int, bands: int, rule: MatchRule, origins: Sequence[int], *, drops_all: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, int]]:  # fmt: skip
+    """Decide which candidates of one partition to drop; nothing is written.
+
+    Parameters are those of `VerifyPartition`. Returns a VERDICT for each dropped document, the number of the input part
+    of each, and the counts of the receipt. The verdicts are in order of the parts.
+    """
+    urls = [GatherCandidates.url(index, number) for number in range(len(origins))]
+    rows = SpilledRows.read(urls, partition, HEADER, lambda headers: 8 * headers["words"])
+    origin, last = np.array(origins, np.uint16)[rows.file], max(origins, default=0)
+    outcome, compared, skipped = decide(rows, origin, bands, rule, BUDGET, last)
+    dropped = np.flatnonzero(outcome.state == DROPPED)
+    if drops_all:
+        heads = np.unique(outcome.kept_by[dropped])
+        dropped = np.sort(np.append(dropped, heads[origin[heads] == last]))
+    verdicts = np.empty(len(dropped), VERDICT)
+    ids, kept = rows.headers["id"], outcome.kept_by[dropped]
+    verdicts["id"], verdicts["duplicate_of"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
+    verdicts["similarity"] = outcome.similarity[dropped]
+    verdicts["origin"] = np.where(kept < 0, last, origin[kept])
+    return verdicts, rows.file[dropped], {"dropped": len(dropped), "compared": compared, "skipped": skipped}
 
 
 def decide(

@@ -1,0 +1,157 @@
+"""What another threshold of a MinHash would do: documents that it keeps, and documents that it drops instead."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.tables import NOBODY, Drop, read_tables
+from dataprep.core.output.layout import DROPS, Folder
+from dataprep.core.output.run_folder import datasets
+from dataprep.core.run.runner import Runner
+from dataprep.dedup.near.again import verdicts_at
+from dataprep.dedup.near.bands import least_jaccard, p_candidate
+from dataprep.errors import PlanError
+
+from .clusters import UNKNOWN, sources_of
+
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class OtherThreshold:
+    """The result of a MinHash at another threshold, compared with its result in the run.
+
+    threshold: the other threshold. recall: of the pairs at this threshold, the share (0 to 1) that the bands of the run
+    are expected to propose. dropped: the number of documents that it drops. back: those that the run dropped and it
+    keeps, uint64[n]; new: those that it drops and the run kept, uint64[n], both ascending. by_source: {source: (number
+    of `back`, number of `new`)}; documents without a named source are left out. examples: `back` or `new` documents
+    with a similarity nearest to the border, each as the drop that it is, in the run or instead.
+    """
+
+    threshold: float
+    recall: float
+    dropped: int
+    back: U64
+    new: U64
+    by_source: dict[str, tuple[int, int]]
+    examples: tuple[list[Drop], list[Drop]]
+
+
+@dataclass(frozen=True)
+class MinHashStep:
+    """A MinHash of a run. folder: of its Dataset. fit: what the manifest states about it. label: its name there.
+
+    keep, n_older: its parameter `keep`, and the number of Datasets in `against`.
+    """
+
+    folder: Folder
+    fit: dict[str, Any]
+    label: str
+    keep: str
+    n_older: int
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of the run."""
+        return float(self.fit["threshold"])
+
+
+def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
+    """Return a MinHash of the run in the folder `url`; stage: its label, None for the only one.
+
+    Raises PlanError if there is none of this label, or if there are several and `stage` is None.
+    """
+    found = [step for folder in datasets(url, saved=False) for step in _steps(folder)]
+    chosen = [step for step in found if stage in (None, step.label)]
+    if len(chosen) != 1:
+        names = ", ".join(repr(step.label) for step in found) or "none"
+        msg = f"stage={stage!r} must be the label of one MinHash of {url}, which has {names}"
+        raise PlanError(msg)
+    return chosen[0]
+
+
+def _steps(folder: Folder) -> list[MinHashStep]:
+    described = {one["label"]: one for one in folder.sealed.stages if one["class"] == "MinHash"}
+    found = []
+    for fit in folder.sealed.fits:
+        if (one := described.get(fit["stage"])) is not None:
+            against = one["fields"].get("against")
+            n_older = 0 if against is None else 1 if isinstance(against, str) else len(against)
+            found.append(MinHashStep(folder, fit, fit["stage"], str(one["fields"].get("keep")), n_older))
+    return found
+
+
+def at_thresholds(
+    step: MinHashStep, thresholds: Sequence[float], runner: Runner, n_examples: int = 0
+) -> list[OtherThreshold]:
+    """Return what a MinHash would have done at other thresholds, each as of a full run with the same bands.
+
+    Later stages are not run again. Raises PlanError as `verdicts_at` does.
+    """
+    drops = _dropped_by(step)
+    ids = drops.column("id").to_numpy()
+    return [_other(step, threshold, runner, drops, ids, n_examples) for threshold in thresholds]
+
+
+def _dropped_by(step: MinHashStep) -> pa.Table:
+    """Return the drops of a MinHash in the run, in order of ids."""
+    batches = [
+        batch.filter(pc.equal(batch.column("stage").cast(pa.string()), step.label))
+        for folder in (step.folder, *step.folder.saved) if folder.is_dataset for batch in read_tables(folder.url, DROPS)
+    ]  # fmt: skip
+    if not batches:
+        return pa.table({"id": pa.array([], pa.uint64()), "duplicate_of": pa.array([], pa.uint64())})
+    return pa.Table.from_batches(batches).unify_dictionaries().sort_by("id")
+
+
+def _other(
+    step: MinHashStep, threshold: float, runner: Runner, drops: pa.Table, ids: U64, n_examples: int
+) -> OtherThreshold:
+    steps = [one.url for one in step.folder.steps]
+    rows = verdicts_at(steps, step.fit, threshold, runner, keep=step.keep, n_older=step.n_older)
+    back, new = np.setdiff1d(ids, rows["id"]), np.setdiff1d(rows["id"], ids)
+    least = least_jaccard(threshold, step.fit["measure"])
+    recall = p_candidate(least, step.fit["bands"], step.fit["rows"])
+    changed = np.sort(np.concatenate([back, new]))
+    by_source = _by_source(step, changed, back) if len(changed) else {}
+    chosen = drops.filter(pc.is_in(drops["id"], pa.array(back))).to_pylist() if n_examples else []
+    dropped_again = [row for row in rows[np.isin(rows["id"], new)].tolist() if row[1] != NOBODY] if n_examples else []
+    examples = (
+        [_drop(step, row["id"], row["duplicate_of"], row["similarity"], row["duplicate_of_dataset"]) for row in chosen],
+        [_drop(step, row[0], row[1], row[2], None) for row in dropped_again],
+    )
+    for some in examples:
+        some.sort(key=lambda drop: (abs((drop.similarity or 0) - threshold), drop.id))
+        del some[n_examples:]
+    return OtherThreshold(threshold, recall, len(rows), back, new, by_source, examples)
+
+
+def _drop(
+    step: MinHashStep, id_: int, duplicate_of: int | None, similarity: float | None, dataset: str | None
+) -> Drop:
+    return Drop(
+        id=id_, stage=step.label, reason="near_duplicate", duplicate_of_dataset=dataset, duplicate_of=duplicate_of,
+        similarity=similarity, source=None, bytes=None, value=None, label=None, folder=step.folder.url,
+    )  # fmt: skip
+
+
+def _by_source(step: MinHashStep, changed: U64, back: U64) -> dict[str, tuple[int, int]]:
+    """Return {source: (number of documents in `back`, of others)} of the documents `changed`, most first."""
+    folders = [folder for folder in (step.folder, *step.folder.saved) if folder.is_dataset]
+    dropped = (batch for folder in folders for batch in read_tables(folder.url, DROPS, ["id", "source"]))
+    kept = (batch for folder in folders for batch in open_dataset(folder.url).batches(["id", "source"]))
+    codes, names = sources_of(changed, itertools.chain(dropped, kept))
+    is_back = np.isin(changed, back)
+    counts: list[Counter[int]] = [Counter(codes[is_back].tolist()), Counter(codes[~is_back].tolist())]
+    found = {names[code]: (counts[0][code], counts[1][code]) for code in {*counts[0], *counts[1]} if code != UNKNOWN}
+    return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
