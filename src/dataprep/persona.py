@@ -295,7 +295,11 @@ def _letters(batch: Batch) -> I64:
 
 
 def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name
-    """Return {"conversation": id}, the column that windows have too; id: that of the conversation's first message."""
+    """Return {"conversation": id}, the column that windows have too.
+
+    Args:
+        id: that of the conversation's first message.
+    """
     return {"conversation": id}
 
 

@@ -71,17 +71,17 @@ def chat(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = ChatModel.load(folder, template=template, device=device)
+    model = ChatModel.load(folder, template=template, device=device)
     if web:
         from dataprep.inference.web import ChatServer
 
         host, port = "127.0.0.1" if host is None else host, 8000 if port is None else port
-        with ChatServer(voice, how, max_tokens, system=system, host=host, port=port) as server:
+        with ChatServer(model, how, max_tokens, system=system, host=host, port=port) as server:
             print(f"{server.url} - Ctrl-C ends", flush=True)
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         return
-    talk = Conversation(voice, how, max_tokens)
+    talk = Conversation(model, how, max_tokens)
     talk.reset(system)
     if say is None:
         talk_in_terminal(talk)
@@ -109,14 +109,14 @@ def generate(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = ChatModel.load(folder, device=device)
+    model = ChatModel.load(folder, device=device)
     replace_errors(sys.stdout)
     for number, text in enumerate(prompt or [""]):
         print(("\n" if number else "") + printable(text), end="")
-        for piece in voice.stream([voice.tok.eot, *voice.tok.encode(text)], how, max_tokens=max_tokens):
+        for piece in model.stream([model.tok.eot, *model.tok.encode(text)], how, max_tokens=max_tokens):
             print(piece, end="", flush=True)
         print()
-    sys.stderr.write(_why_fragments(voice.saved))
+    sys.stderr.write(_why_fragments(model.saved))
 
 
 def _why_fragments(saved: Mapping[str, Any]) -> str:

@@ -66,7 +66,10 @@ def _run(steps: list[Any], folder: str, workers: int) -> None:
 
 
 def _print_problems(found: dict[str, Any], of_good: dict[str, Any]) -> None:
-    """Print the result of `verify`; of_good: the totals of each folder without problems."""
+    """Print the result of `verify`.
+
+    - of_good: the totals of each folder without problems.
+    """
     console = Screen(highlight=False)
     for url, problems in found.items():
         if problems:

@@ -190,8 +190,9 @@ class Percentiles(Estimator):
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
         """Return texts that would be dropped: for each language, the `n` documents or paragraphs nearest to its bounds.
 
-        docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again. The table has the
-        columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+        The table has the columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+
+        - docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again.
         """
         return self.look(docs, n)[1]
 

@@ -192,9 +192,12 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each document, null if it is kept; scores: the column of `score`.
+        """Return the reason for dropping each document, null if it is kept.
 
         With unit="paragraph", a document is dropped if none of its lines with words is in range.
+
+        Args:
+            scores: the column of `score`.
         """
         if self.unit == "document":
             return self.reasons(scores["perplexity"])

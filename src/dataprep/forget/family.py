@@ -130,8 +130,9 @@ class Family:
     def _at(self, home: Folder, content: set[str], child: Folder) -> Member | None:
         """Return the member that `child` read in the folder `home`: the one there, or in a copied run its copy.
 
-        If nothing is there, the run was moved, and it is the only member of this name. content: the hashes of the
-        shards that were read.
+        If nothing is there, the run was moved, and it is the only member of this name.
+
+        - content: the hashes of the shards that were read.
         """
         if found := self.places.get(files.real(home.url)):
             return found

@@ -38,8 +38,11 @@ class SemanticCluster:
 def semantic_clusters(url: str, n: int) -> list[SemanticCluster]:
     """Return the clusters of a Dataset, each with `n` representatives and `n` outliers; the largest cluster first.
 
-    url: the folder of a Dataset that `SemDeDup(annotate=True)` made. Of equally similar documents, the one with the
-    smaller id comes first. Raises PlanError if the Dataset has no column of similarities to centroids.
+    Of equally similar documents, the one with the smaller id comes first.
+
+    - url: the folder of a Dataset that `SemDeDup(annotate=True)` made.
+
+    Raises PlanError if the Dataset has no column of similarities to centroids.
     """
     docs = open_dataset(url)
     named = [name for name in docs.columns if name.endswith(SIMILARITY)]

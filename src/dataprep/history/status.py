@@ -73,7 +73,10 @@ def status(out: str) -> tuple[FolderStatus, list[FolderStatus]]:
 
 
 def _inside(url: str, depth: int) -> list[FolderStatus]:
-    """Return the states of the folders in a folder that is not of one kind itself; depth: levels of folders to read."""
+    """Return the states of the folders in a folder that is not of one kind itself.
+
+    - depth: levels of folders to read.
+    """
     if depth == 0:
         return []
     names, steps = files.listdir(url), run_steps(url)

@@ -31,11 +31,15 @@ U64 = npt.NDArray[np.uint64]
 class OtherThreshold:
     """The result of a MinHash at another threshold, compared with its result in the run.
 
-    threshold: the other threshold. recall: of the pairs at this threshold, the share (0 to 1) that the bands of the run
-    are expected to propose. dropped: the number of documents that it drops. back: those that the run dropped and it
-    keeps, uint64[n]; new: those that it drops and the run kept, uint64[n], both ascending. by_source: {source: (number
-    of `back`, number of `new`)}; documents without a named source are left out. examples: `back` or `new` documents
-    with a similarity nearest to the border, each as the drop that it is, in the run or instead.
+    Attributes:
+        threshold: the other threshold.
+        recall: of the pairs at this threshold, the share (0 to 1) that the bands of the run are expected to propose.
+        dropped: the number of documents that it drops.
+        back: those that the run dropped and it keeps, uint64[n].
+        new: those that it drops and the run kept, uint64[n], both ascending.
+        by_source: {source: (number of `back`, number of `new`)}; documents without a named source are left out.
+        examples: `back` or `new` documents with a similarity nearest to the border, each as the drop that it is, in the
+            run or instead.
     """
 
     threshold: float
@@ -49,9 +53,13 @@ class OtherThreshold:
 
 @dataclass(frozen=True)
 class MinHashStep:
-    """A MinHash of a run. folder: of its Dataset. fit: what the manifest states about it. label: its name there.
+    """A MinHash of a run.
 
-    keep, n_older: its parameter `keep`, and the number of Datasets in `against`.
+    Attributes:
+        folder: of its Dataset.
+        fit: what the manifest states about it.
+        label: its name there.
+        keep, n_older: its parameter `keep`, and the number of Datasets in `against`.
     """
 
     folder: Folder
@@ -67,7 +75,9 @@ class MinHashStep:
 
 
 def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
-    """Return a MinHash of the run in the folder `url`; stage: its label, None for the only one.
+    """Return a MinHash of the run in the folder `url`.
+
+    - stage: its label, None for the only one.
 
     Raises PlanError if there is none of this label, or if there are several and `stage` is None.
     """

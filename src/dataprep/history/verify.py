@@ -183,7 +183,11 @@ def _index(folder: Folder, runner: Runner) -> list[Problem]:
 
 @dataclass(frozen=True)
 class _StoredFile:
-    """One file of a Dataset as a receipt or the manifest states it; docs: the documents of a shard."""
+    """One file of a Dataset as a receipt or the manifest states it.
+
+    Attributes:
+        docs: the documents of a shard.
+    """
 
     folder: str
     name: str

@@ -57,7 +57,7 @@ class _Terminal:
 
     def run(self) -> None:
         """Talk until the end of the input."""
-        card = "\n".join([*self.talk.voice.card, "/help lists the commands; Ctrl-D leaves"])
+        card = "\n".join([*self.talk.model.card, "/help lists the commands; Ctrl-D leaves"])
         with contextlib.suppress(BrokenPipeError):
             print(shown(card), file=self.target if self.live else sys.stderr, flush=True)
             for line in self._lines():

@@ -83,7 +83,11 @@ class Statistics:
         self.kept = [0] * order
 
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
-        """Add n-grams of length `order`; adjusted: int64[n], their adjusted counts; kept: bool[n], False if pruned."""
+        """Add n-grams of length `order`.
+
+        - adjusted: int64[n], their adjusted counts.
+        - kept: bool[n], False if pruned.
+        """
         self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
         self.kept[order - 1] += int(kept.sum())
 
@@ -108,7 +112,7 @@ class Statistics:
 
 
 def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
-    """Return the discounts of one order (Chen and Goodman, equation 26), and why they cannot be used, or ""."""
+    """Return the discounts of one order (Chen and Goodman, equation 26), and the reason not to use them, or ""."""
     absent = [j for j in (1, 2, 3) if t[j] == 0]
     if absent:
         return (), f"no {order}-gram has an adjusted count of {absent[0]}"

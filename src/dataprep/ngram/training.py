@@ -272,7 +272,10 @@ def _binary_path(path: str) -> str:
 
 
 def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
-    """Write the model in KenLM's own format next to the ARPA file; return it. attempt: the file that becomes it."""
+    """Write the model in KenLM's own format next to the ARPA file; return it.
+
+    - attempt: the file that becomes it.
+    """
     path = _binary_path(model.path)
     done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:

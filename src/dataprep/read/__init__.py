@@ -220,7 +220,10 @@ def _read_rows(
     options: Mapping[str, Any],
     own: Sequence[str],
 ) -> Dataset:
-    """Write rows that are in no file to one, unless it is there; return its Dataset. own: the options of `rows_of`."""
+    """Write rows that are in no file to one, unless it is there; return its Dataset.
+
+    - own: the options of `rows_of`.
+    """
     key = options.get("key")
     require(key is None or (key and isinstance(key, str)), f"key={key!r} must be a name for the content, as a str")
     others = {k: v for k, v in options.items() if k not in (*own, "out")}
@@ -293,7 +296,7 @@ def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) ->
 def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str]) -> Reader:
     """Return the reader of a format, with those of the given parameters that it has; an instance as it is.
 
-    urls: the files to find the types of columns in; the first that can be read is used.
+    - urls: the files to find the types of columns in; the first that can be read is used.
     """
     fields = {f.name for f in dataclasses.fields(kind)} if isinstance(kind, type) else set()
     mine = {k: v for k, v in given.items() if k in fields}
@@ -316,7 +319,7 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
 def _types(kind: Any, urls: Sequence[str], names: tuple[str, ...], path: tuple[str, ...]) -> dict[str, str]:
     """Return the types of columns in the first file that can be read. Raises the ReadError of the last if none can.
 
-    path: as in `Jsonl.types_of`; () for other readers.
+    - path: as in `Jsonl.types_of`; () for other readers.
     """
     more = (path,) if path else ()
     for url in urls[:-1]:

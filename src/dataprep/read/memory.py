@@ -37,8 +37,9 @@ def is_in_memory(data: Any, key: str | None) -> bool:
 def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     """Return the rows of a table or of an iterable of dicts, with a key that identifies their content.
 
-    key: a name for the content. Raises PlanError if `key` is None and the rows can be read only once, as from an
-    iterator.
+    - key: a name for the content.
+
+    Raises PlanError if `key` is None and the rows can be read only once, as from an iterator.
     """
     data = data.collect() if _is_lazy(data) else data
     data = pa.chunked_array([pa.array(data, from_pandas=True)]) if _is_old_series(data) else data

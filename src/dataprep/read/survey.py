@@ -169,7 +169,10 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out, or "". with_chats: whether the folder has exports of chats."""
+    """Return the reason to leave a file out, or "".
+
+    - with_chats: whether the folder has exports of chats.
+    """
     no_chat = "not_a_chat" if with_chats and formats.may_be_chat(url) else ""
     if kind is None:
         return no_chat or "unknown_type"
@@ -243,7 +246,7 @@ def _text_field(url: str, name: str) -> str:
 def _of_inner(url: str, text: str) -> tuple[str, Options]:
     """Return the field of the text, and the option that names the array, if the records are an array in an object.
 
-    text: the field of all lists, which is returned if they are not records.
+    - text: the field of all lists, which is returned if they are not records.
     """
     name = text.removesuffix(LIST)
     try:

@@ -16,8 +16,9 @@ def parsed(
 ) -> Iterator[None]:
     """Parse a stream; yield after each chunk, so that the caller can take the results of the handlers.
 
-    connect: sets the handlers of the parser. Raises ReadError if the file is not XML, ends early, defines entities, or
-    has a tag of over `max_bytes`.
+    - connect: sets the handlers of the parser.
+
+    Raises ReadError if the file is not XML, ends early, defines entities, or has a tag of over `max_bytes`.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True

@@ -60,8 +60,9 @@ class WriteTexts(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the shards of the part `item`: their texts (.text) and lists of documents (.docs).
 
-        url: the beginning of the names of the files. Returns {"files": [paths], "shards": [one record per shard]}.
-        Raises DataprepError if a document is over 2 GiB.
+        - url: the beginning of the names of the files.
+
+        Returns {"files": [paths], "shards": [one record per shard]}. Raises DataprepError if a document is over 2 GiB.
         """
         shards: list[dict[str, Any]] = []
         flow = self._cut(item.batches(["id", "text", "source"]))
@@ -194,7 +195,11 @@ class SuffixShard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def damaged(self, kind: str) -> CorruptShard:
-        """Return the error for a file of the shard whose bytes cannot be those that were written; kind: its suffix."""
+        """Return the error for a file of the shard whose bytes cannot be those that were written.
+
+        Args:
+            kind: its suffix.
+        """
         return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
 
     def places(self, first: int, last: int, limit: int) -> list[int]:

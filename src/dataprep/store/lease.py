@@ -74,10 +74,12 @@ def holder(folder: str) -> dict[str, str | int] | None:
 def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    anywhere: whether the folder need not be one for results. Folders that are created and remain empty are deleted
-    again. SIGTERM ends the block as Ctrl-C does. Raises InUse if another process or thread holds the lease, PlanError
-    if the folder is not one for results (see `check_place`), NewerFormat if a newer dataprep wrote into it, and
-    DataprepError if it cannot be written.
+    Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does.
+
+    - anywhere: whether the folder need not be one for results.
+
+    Raises InUse if another process or thread holds the lease, PlanError if the folder is not one for results (see
+    `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
     """
     newer.refuse(folder)
     if "://" in folder and not folder.startswith("file://"):

@@ -158,7 +158,7 @@ def _placeholder(number: int) -> str:
 def specials_of(template: Template, known: Sequence[str], *, pattern: re.Pattern[str] = SURE) -> list[str]:
     """Return the texts in a template that look like special tokens and are not in `known`, sorted.
 
-    pattern: regular expression that matches special tokens.
+    - pattern: regular expression that matches special tokens.
     """
     speakers: Speakers = (("user", False), ("assistant", False))
     text = "".join(piece for piece in template.pieces(speakers) if isinstance(piece, str))

@@ -86,8 +86,9 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
     """Return every document's distinct hashes in order of first occurrence.
 
-    starts: int64[n + 1], offsets of each document's hashes in `hashes`. Returns (new offsets, int64[n + 1]; distinct
-    hashes, uint64).
+    - starts: int64[n + 1], offsets of each document's hashes in `hashes`.
+
+    Returns (new offsets, int64[n + 1]; distinct hashes, uint64).
     """
     n = len(starts) - 1
     longest = 1

@@ -61,7 +61,7 @@ def parse_tag(text: str) -> Tag | None:
 def tag_of(text: str, where: str, otherwise: str = "") -> Tag:
     """Return the parts of a language tag. Raises PlanError, which begins with `where` and the text, if it is none.
 
-    otherwise: the other texts that are allowed, for the message.
+    - otherwise: the other texts that are allowed, for the message.
     """
     tag = parse_tag(text)
     if tag is None:

@@ -105,7 +105,11 @@ def clusters_of(verdicts: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Annotate(Verdict):
-    """Base class of stages that add columns. prefix: the beginning of their names."""
+    """Base class of stages that add columns.
+
+    Args:
+        prefix: the beginning of their names.
+    """
 
     only_drops: ClassVar[bool] = True
 

@@ -53,7 +53,11 @@ class Documents:
         raise NotImplementedError
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield all documents in batches; columns: names of the columns to read (None: all)."""
+        """Yield all documents in batches.
+
+        Args:
+            columns: names of the columns to read (None: all).
+        """
         raise NotImplementedError
 
     @property
@@ -66,7 +70,11 @@ class Documents:
         raise NotImplementedError
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all documents as a table in memory; columns: names of the columns to read (None: all)."""
+        """Return all documents as a table in memory.
+
+        Args:
+            columns: names of the columns to read (None: all).
+        """
         batches = list(self.batches(columns))
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
@@ -147,12 +155,20 @@ class Documents:
         return table.set_column(at, "source", table.column(at).cast(pa.string()))
 
     def to_pandas(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `pandas.DataFrame`; restore: as in `to_arrow`."""
+        """Return the documents as a `pandas.DataFrame`.
+
+        Args:
+            restore: as in `to_arrow`.
+        """
         need("pandas", extra="frames")
         return self.to_arrow(restore=restore).to_pandas()
 
     def to_polars(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `polars.DataFrame`; restore: as in `to_arrow`."""
+        """Return the documents as a `polars.DataFrame`.
+
+        Args:
+            restore: as in `to_arrow`.
+        """
         return need("polars", extra="frames").from_arrow(self.to_arrow(restore=restore))
 
     def to_hf(self, *, restore: bool = False) -> Any:
@@ -264,7 +280,9 @@ def _columns_of(url: str) -> list[str]:
 
 
 def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
-    """Write documents to the file `path`; name: one of FORMATS, or None for the one that the path names.
+    """Write documents to the file `path`.
+
+    - name: one of FORMATS, or None for the one that the path names.
 
     Raises PlanError if the format is unknown.
     """

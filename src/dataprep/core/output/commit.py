@@ -118,7 +118,11 @@ class Work(Generic[T]):
         return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
 
     def keep(self, keys: Mapping[int, str]) -> None:
-        """Enter the finished parts of earlier results; keys: of the wanted parts, by number."""
+        """Enter the finished parts of earlier results.
+
+        Args:
+            keys: of the wanted parts, by number.
+        """
         keep(self.files, self.earlier, keys)
 
     def commit(self, manifest: AnyManifest, check: Check | None = None) -> T:
@@ -146,11 +150,14 @@ class Work(Generic[T]):
 
 
 class Output(Generic[T]):
-    """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
+    """An output folder.
 
     A nested folder is written under the lease and the journal of the folder around it.
 
     Attributes:
+        url: its URL.
+        opened: opens the finished result in it.
+        nested: whether it is part of another.
         also: the folders of other results, of which finished parts are kept, too.
         inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
@@ -284,7 +291,10 @@ class Output(Generic[T]):
         return [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
 
     def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
-        """Return the foreign files that block a result of a kind; names: the names of the files in the folder."""
+        """Return the foreign files that block a result of a kind.
+
+        - names: the names of the files in the folder.
+        """
         if kind == TOKENS:  # beside which other files may be
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
@@ -384,7 +394,10 @@ def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
 
 
 def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
-    """Return the paths of the steps in a folder that do not stay; keeps: see `Recipe`."""
+    """Return the paths of the steps in a folder that do not stay.
+
+    - keeps: see `Recipe`.
+    """
     return [] if keeps is None else [files.join(STEPS, step.name) for step in folder.steps if step.name not in keeps]
 
 

@@ -104,7 +104,10 @@ def _names(url: str) -> set[str]:
 
 
 def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
-    """Return the JSON object in a file; {} if there is none or it is damaged; checksum: whether it must have one."""
+    """Return the JSON object in a file; {} if there is none or it is damaged.
+
+    - checksum: whether it must have one.
+    """
     with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
         if is_path(url):
             data = read_bytes(beside.at(url))

@@ -77,7 +77,11 @@ class Folder:
     url: str
 
     def path(self, *names: str) -> str:
-        """Return the URL of a file inside this folder; names: the components of its path."""
+        """Return the URL of a file inside this folder.
+
+        Args:
+            names: the components of its path.
+        """
         return files.join(self.url, *names)
 
     @property

@@ -65,7 +65,9 @@ def walk(url: str) -> Iterator[Folder]:
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
     """Return the complete Datasets in a run's folder `url`, in the order they were made.
 
-    saved: whether to include Datasets that were saved as input of Estimators. Raises PlanError if there is none.
+    - saved: whether to include Datasets that were saved as input of Estimators.
+
+    Raises PlanError if there is none.
     """
     found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:

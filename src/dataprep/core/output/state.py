@@ -31,7 +31,11 @@ class File(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadTable(File):
-    """The table of files that were not read; reasons: the number of its rows by reason."""
+    """The table of files that were not read.
+
+    Attributes:
+        reasons: the number of its rows by reason.
+    """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
 
@@ -131,7 +135,11 @@ class Manifest(Recipe):
         return Recipe(**{one.name: getattr(self, one.name) for one in fields(Recipe) if one.name != "more"})
 
     def tables(self, kind: str) -> list[str]:
-        """Return the paths of the tables of all parts; kind: "drops" or "cuts"."""
+        """Return the paths of the tables of all parts.
+
+        Args:
+            kind: "drops" or "cuts".
+        """
         return [*dict.fromkeys(name for shard in self.shards if (name := getattr(shard, kind)) is not None)]
 
     def names(self) -> list[str]:

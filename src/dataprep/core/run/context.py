@@ -49,7 +49,10 @@ class Context:
         return repr(self.runner)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Generator[R, None, None]:
-        """Call `task` for every item by the Runner; yield the results in item order; label: title of the progress."""
+        """Call `task` for every item by the Runner; yield the results in item order.
+
+        - label: title of the progress.
+        """
         n = 0
         if self.trial is not None:
             self.trial.passes += [label] if any(getattr(item, "n_bytes", 0) for item in items) else []

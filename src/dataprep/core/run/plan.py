@@ -187,7 +187,7 @@ def _is_hidden(home: Folder) -> bool:
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
     """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input.
 
-    read: the folders of Datasets that stages read.
+    - read: the folders of Datasets that stages read.
     """
     home = files.real(out)
     for url in read:

@@ -152,7 +152,10 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error to raise if there are more distinct keys than `capacity`; found: the number of keys, as text."""
+    """Return the error to raise if there are more distinct keys than `capacity`.
+
+    - found: the number of keys, as text.
+    """
     return DataprepError(
         f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter has more "
         "errors than error_rate; give a larger capacity, or leave it out to have the keys counted"

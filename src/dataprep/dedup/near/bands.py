@@ -70,8 +70,8 @@ class BandSettings:
 def least_jaccard(threshold: float, measure: str) -> float:
     """Return the least Jaccard similarity of the pairs that the bands must find, for this threshold.
 
-    measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
-    is RATIO times as long and has the share `threshold` of its shingles.
+    - measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
+      is RATIO times as long and has the share `threshold` of its shingles.
 
     >>> round(least_jaccard(0.8, "containment"), 4)
     0.0396

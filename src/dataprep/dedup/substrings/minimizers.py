@@ -75,8 +75,8 @@ def _leaving(size: int) -> U64:
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
     """Write the rolling hashes of the `n` runs of `k` bytes that start at bytes i, i + 1, ... of `data` to `out`.
 
-    values, leaving: arrays with an entry per byte value: the term of the byte in the hash, and the term to subtract
-    when the byte leaves the run.
+    - values, leaving: arrays with an entry per byte value: the term of the byte in the hash, and the term to subtract
+      when the byte leaves the run.
     """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):

@@ -94,7 +94,7 @@ class FastText:
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """Return (probability, label) of the `k` likeliest labels of a text, best first.
 
-        text: UTF-8 bytes; line feeds count as blanks.
+        - text: UTF-8 bytes; line feeds count as blanks.
         """
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
         return [(p, label.removeprefix(PREFIX)) for p, label in found]
@@ -235,7 +235,7 @@ def opened(path: str) -> FastText:
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
     """Raise PlanError if the model lacks one of the `wanted` codes; the message names models that have it.
 
-    labels: the codes that the model `model` has.
+    - labels: the codes that the model `model` has.
     """
     missing = [code for code in wanted if code not in labels]
     if not missing:

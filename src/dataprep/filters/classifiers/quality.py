@@ -111,5 +111,9 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
+        """Return the reason for which each document is dropped, null if it is kept.
+
+        Args:
+            scores: the columns of `score`.
+        """
         return pa.array(outside(scores["quality_score"], self._range, "quality"), pa.string())

@@ -169,7 +169,10 @@ def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, r
 
 @kernel
 def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
-    """Return a hash of the word data[a:b]; lower: the lower case of each code point, or empty if case counts."""
+    """Return a hash of the word data[a:b].
+
+    - lower: the lower case of each code point, or empty if case counts.
+    """
     h = np.uint64(0)
     while a < b:
         c, size = code_point(data, a)

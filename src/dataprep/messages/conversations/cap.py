@@ -110,7 +110,10 @@ def _capped(batch: Batch, rows: pa.Table, stats: Ledger) -> Batch:
 
 
 def _exchanges(names: list[str], part: Part) -> npt.NDArray[Any]:
-    """Return a row of EXCHANGE for each answer to be learned in the training windows of a part; names: columns."""
+    """Return a row of EXCHANGE for each answer to be learned in the training windows of a part.
+
+    - names: columns.
+    """
     found: list[tuple[int, int, int, int]] = []
     for batch in part.batches(names):
         sides = batch["side"].to_pylist() if "side" in names else [0] * batch.num_rows

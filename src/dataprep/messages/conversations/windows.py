@@ -108,7 +108,7 @@ def rows_with_text(batch: Batch) -> I64:
 def turns_of(said: ChatLines, merge: str) -> list[tuple[int, list[Turn]]]:
     """Return (conversation's number, turns) for each conversation with text; questions and answers alternate.
 
-    merge: the text between messages of one turn.
+    - merge: the text between messages of one turn.
     """
     if not len(said.rows):
         return []

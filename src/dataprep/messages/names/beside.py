@@ -27,9 +27,11 @@ _HANGUL = ((0x1100, 0x1200), (0x3130, 0x3190), (0xA960, 0xA980), (0xAC00, 0xD800
 
 
 class BesideNames:
-    """Finds names next to letters of another script; trie: of all terms. sure: which terms are found so, bool[n].
+    """Finds names next to letters of another script.
 
     Attributes:
+        trie: of all terms.
+        sure: which terms are found so, bool[n].
         sieve: as in a Trie, of all words of the terms.
     """
 

@@ -222,8 +222,9 @@ def _loose(name: str) -> Any:
 def names_in(stage: str, given: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a file with one name per line, sorted and without duplicates, as a tuple.
 
-    given: the list, or the file's path. Raises PlanError, which names `stage`, if the file cannot be read or there is
-    no name.
+    - given: the list, or the file's path.
+
+    Raises PlanError, which names `stage`, if the file cannot be read or there is no name.
     """
     place = "the list"
     if isinstance(given, str):

@@ -117,7 +117,10 @@ class GluedNames:
                 yield chars[a][1], chars[b - 1][1] + 1, term
 
     def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Return the names at an end of a word or inside it, the longest first; written: its letters before folding."""
+        """Return the names at an end of a word or inside it, the longest first.
+
+        - written: its letters before folding.
+        """
         edges = {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
         found: list[tuple[int, int, int]] = []
         for n in range(min(len(text), self.longest), MIN_END - 1, -1):

@@ -82,7 +82,7 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
 def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | None:
     """Decode a document that is not UTF-8 in the most plausible charset that fits it; None if none fits.
 
-    named: the charset in the HTTP header, and those that the document states, each "" if there is none.
+    - named: the charset in the HTTP header, and those that the document states, each "" if there is none.
     """
     judged = data.translate(None, UNDEFINED) if _is_damaged(data) else data
     detected = _detected(judged, is_html=is_html, is_stated=any(named))

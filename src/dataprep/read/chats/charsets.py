@@ -75,7 +75,9 @@ class Charset:
 def charset_of(stream: Any, url: str) -> Charset | None:
     """Return the encoding of the text in a stream, which is read to its end; None if it is UTF-8 or cannot be found.
 
-    url: the file, for errors. Raises ReadError if the package of the detector is needed and not installed.
+    - url: the file, for errors.
+
+    Raises ReadError if the package of the detector is needed and not installed.
     """
     sample: list[bytes] = []
     high = Counter[int]()  # bytes over 127 in lines that are not UTF-8

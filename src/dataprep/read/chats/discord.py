@@ -85,7 +85,9 @@ class Discord(JsonExport):
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return {0: name}, in which the name is the channel's, preceded by its server's name if it has a server.
 
-        document: the export without its messages. Raises ReadError if it is not an export of Discord.
+        - document: the export without its messages.
+
+        Raises ReadError if it is not an export of Discord.
         """
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
@@ -101,7 +103,11 @@ class Discord(JsonExport):
         return number(reference.get("messageId")) if isinstance(reference, dict) else None
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON."""
+        """Return the columns of one message.
+
+        Args:
+            message: its object in the export's JSON.
+        """
         who = message.get("author")
         who = who if isinstance(who, dict) else {}
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)

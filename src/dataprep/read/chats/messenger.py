@@ -125,7 +125,11 @@ class Messenger(ChatReader):
         warm()
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON, in the older or newer form."""
+        """Return the columns of one message.
+
+        Args:
+            message: its object in the export's JSON, in the older or newer form.
+        """
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None

@@ -134,7 +134,11 @@ def _message(lines: list[bytes], position: int, n_bytes: int, max_bytes: int) ->
 
 
 def _parts(lines: list[str]) -> Parts:
-    """Return the parts of a message, or of a version of an edited one; lines: from its first field on."""
+    """Return the parts of a message, or of a version of an edited one.
+
+    Args:
+        lines: from its first field on.
+    """
     end = next((k for k, line in enumerate(lines) if not FIELD.match(line)), len(lines))
     fields = [(m[1], m[2]) for line in lines[:end] if (m := FIELD.match(line))]
     rest = lines[end + 1 :]

@@ -92,8 +92,11 @@ class Warc(Crawl):
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
         """Return (text in UTF-8, or HTML; fields as {name: value}) of the page in `entry`, a record with a page.
 
-        None if its URL is not http. seen: records of the same file so far, to drop repeated ones. Raises Refused with
-        the reason if the page is to be dropped.
+        None if its URL is not http.
+
+        - seen: records of the same file so far, to drop repeated ones.
+
+        Raises Refused with the reason if the page is to be dropped.
         """
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>

@@ -119,7 +119,11 @@ def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
 
 
 class Made(NamedTuple):
-    """The files of an `ExportFile` by their names in the folder; is_new: whether they are not yet in place."""
+    """The files of an `ExportFile` by their names in the folder.
+
+    Attributes:
+        is_new: whether they are not yet in place.
+    """
 
     is_new: bool
     receipt: str

@@ -107,7 +107,11 @@ def read_rows(url: str) -> pa.RecordBatch:
 
 
 def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """Return the index after each document's last token in its piece (file), uint64[n]; rows: from `read_rows`."""
+    """Return the index after each document's last token in its piece (file), uint64[n].
+
+    Args:
+        rows: from `read_rows`.
+    """
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends
 

@@ -161,7 +161,10 @@ class _Bin:
         return ends, begins
 
     def ids(self, ends: npt.NDArray[np.uint64], begins: int) -> Ids:
-        """Return the id of each document; ends: without the `begins` ids before the first document."""
+        """Return the id of each document.
+
+        - ends: without the `begins` ids before the first document.
+        """
         began = np.append(np.zeros(1, ENDS), ends)[:-1] + np.uint64(begins)
         return began + np.uint64(self.number << POSITION_BITS)
 

@@ -97,7 +97,7 @@ class Characters(Tokenizer):
     def from_json(cls, value: dict[str, Any], url: str) -> Characters:
         """Return the vocabulary that `save` wrote as `value`. Raises PlanError if a token is not a character.
 
-        url: the file's URL, for messages.
+        - url: the file's URL, for messages.
         """
         special = {t["content"]: t["id"] for t in value["added_tokens"]}
         words = {t: i for t, i in value["model"]["vocab"].items() if t not in special}

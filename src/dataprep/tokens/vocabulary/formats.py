@@ -181,7 +181,9 @@ def parts_of_tiktoken(
 ) -> tuple[dict[bytes, int], list[Pair], Mapping[str, int], str]:
     """Return ({token: id}, merges, {special token: id}, pattern) of a `.tiktoken` file: the arguments of `Tokenizer`.
 
-    special, pattern: None: that of the file URL.json, which `write_tiktoken` writes. Raises PlanError if there is none.
+    - special, pattern: None: that of the file URL.json, which `write_tiktoken` writes.
+
+    Raises PlanError if there is none.
     """
 
     def read(at: Callable[[str], str]) -> tuple[dict[bytes, int], dict[str, Any]]:

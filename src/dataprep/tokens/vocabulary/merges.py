@@ -73,8 +73,11 @@ def learn_merges(
 def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int) -> list[tuple[bytes, bytes]]:
     """Learn a BPE from a sample of a corpus; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    If the sample yields fewer merges, a warning is logged. pattern, min_count: as in `learn_merges`. Raises PlanError
-    if the training split has no text.
+    If the sample yields fewer merges, a warning is logged.
+
+    - pattern, min_count: as in `learn_merges`.
+
+    Raises PlanError if the training split has no text.
     """
     if not sum(drawn.there.values()):
         msg = "the training split has no text to learn a vocabulary from; check the input and val="

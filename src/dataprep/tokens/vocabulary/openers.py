@@ -43,8 +43,11 @@ SAMPLE_BYTES, SAMPLE_TEXTS = 64 << 10, 100  # of documents, on which another lib
 def tokenizer_of(given: Any, texts: Sequence[str] = ()) -> Tokenizer:
     """Return a Tokenizer of a path, a Tokenizer, or an object of `tokenizers`, `tiktoken`, `sentencepiece`.
 
-    An object of `transformers` is taken by its `backend_tokenizer`. texts: a sample of the documents; the kernels are
-    used for an object of another library only if they encode these texts, and some in several scripts, as it does.
+    An object of `transformers` is taken by its `backend_tokenizer`.
+
+    - texts: a sample of the documents; the kernels are used for an object of another library only if they encode these
+      texts, and some in several scripts, as it does.
+
     Raises PlanError for anything else.
     """
     if isinstance(given, Tokenizer):

@@ -99,7 +99,7 @@ class Layout:
         raise NotImplementedError
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with the numbers `numbers`, int64[B], copied out of the files."""
+        """Return the rows with these numbers, int64[B], copied out of the files."""
         raise NotImplementedError
 
     def documents(self, numbers: Ints) -> Ints:
@@ -154,7 +154,7 @@ class Contiguous(Layout):
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with the numbers `numbers`, int64[B].
+        """Return the rows with these numbers, int64[B].
 
         With `mask_documents`, each separator begins a document.
         """

@@ -132,7 +132,7 @@ def chat_names(connection: sqlite3.Connection) -> dict[int, str]:
 def prepare(connection: sqlite3.Connection, names: dict[int, str]) -> None:
     """Make the temporary tables: `ordered` (messages by chat and time), `answered`, `reactions` and `files`.
 
-    names: the name of each chat by its number; chats of one name are one chat.
+    - names: the name of each chat by its number; chats of one name are one chat.
     """
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names.values()))}
     run = connection.execute
