@@ -298,7 +298,7 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
     """Return {"conversation": id}, the column that windows have too.
 
     Args:
-        id: that of the conversation's first message.
+        id: the id of the conversation's first message.
     """
     return {"conversation": id}
 

@@ -139,7 +139,7 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
 def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:
     """Return the problems that `verify` found in a folder.
 
-    - totals: its manifest's totals, None if it is damaged.
+    - totals: the totals of the folder's manifest; None if the manifest is damaged.
     """
     stated = totals or dict.fromkeys(("kind", "documents", "bytes", "tokens", "root"))
     found = [{"file": p.file, "problem": p.found, "fix": p.do} for p in problems]

@@ -70,7 +70,7 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
         folder: the folder's path.
         needed: PIECES, NGRAM or CLASSIFIER.
 
-    Raises PlanError if it is no preset folder, or was changed since it was sealed.
+    Raises PlanError if it is not a preset folder, or was changed since it was sealed.
     """
     url = str(folder)
     at = files.join(url, RECORD)

@@ -72,7 +72,7 @@ def duplicates_of(folders: Iterable[Folder], ids: Ids) -> Iterator[Copy]:
     The duplicates are the documents that were dropped because one of `ids` was kept, and the documents that were kept
     instead of one of `ids`.
 
-    - folders: its saved steps, and last the Dataset itself.
+    - folders: the Dataset's saved steps, and last the Dataset itself.
     """
     given, (*_, home) = set(ids.tolist()), tuple(folders)
     for rows in _drop_tables(folders):

@@ -89,9 +89,13 @@ class Member:
 class Family:
     """Every finished or unfinished folder in a folder, at any depth, with its relations to the others.
 
-    members: the Datasets and token shards, by their URLs. indexes: the search indexes. steps: the names of the run's
-    steps; None: it is no run. places: the members by the real paths of their folders. Raises PlanError if there is no
-    member.
+    Attributes:
+        members: the Datasets and token shards, by their URLs.
+        indexes: the search indexes.
+        steps: the names of the run's steps; None if the folder is not a run.
+        places: the members by the real paths of their folders.
+
+    Raises PlanError if there is no member.
     """
 
     def __init__(self, url: str) -> None:
@@ -120,7 +124,7 @@ class Family:
         _link_by_order(self)
 
     def read_by(self, child: Folder) -> list[tuple[Folder, int, Member | None]]:
-        """Return the Datasets that a folder was made from, with the number of each; None: it is no member."""
+        """Return the Datasets that a folder was made from, with the number of each; None: it is not a member."""
         content: dict[tuple[Folder, int], set[str]] = {}
         for home, row in _rows(child):
             if home is not None:
@@ -144,7 +148,7 @@ class Family:
         return same[0] if len(same) == 1 and not files.exists(home.url) else None
 
     def namesakes(self, home: Folder, child: Folder) -> list[Member]:
-        """Return the members with the name of the folder `home` from which `child`, which is none, may be made."""
+        """Return the members, other than `child` itself, that have the name of the folder `home`."""
         return [one for one in self.members if one.folder.name == home.name and one.folder != child]
 
     def owner(self, of: str | None) -> Member:

@@ -68,7 +68,7 @@ def _quotes_texts(report: str, name: str, key: str | None) -> bool:
     A report names its run's folder and the keys of its Datasets.
 
     - name: the folder of the run.
-    - key: that of the Dataset.
+    - key: the key of the Dataset.
     """
     with files.open_raw(report) as f:
         found = _REPORT.search(f.read(1 << 14).decode("utf-8", "replace"))

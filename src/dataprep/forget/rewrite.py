@@ -25,7 +25,7 @@ def rewritten(
 ) -> int:
     """Make the result of a folder without some documents, and return how many were in it; 0 if it is made already.
 
-    - recipe: of the result.
+    - recipe: the recipe of the result.
     - forgotten: the hash of all ids that are left out of it.
     - opened: opens the result in a folder.
     - write: writes the files that change and commits them; it returns the number of documents that it left out.

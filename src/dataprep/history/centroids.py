@@ -25,8 +25,8 @@ class SemanticCluster:
     Attributes:
         number: the number of the centroid.
         size: how many documents there are.
-        representatives: (cosine to the centroid, id) of those nearest to it, the nearest first.
-        outliers: of those farthest from it, the farthest first.
+        representatives: (cosine to the centroid, id) of the documents nearest to the centroid, the nearest first.
+        outliers: (cosine to the centroid, id) of the documents farthest from it, the farthest first.
     """
 
     number: int

@@ -76,7 +76,8 @@ class RemovedHits:
     """The occurrences of a text in the input of a run.
 
     Attributes:
-        times, documents: in the input, without forgotten documents.
+        times: the number of occurrences in the input, without forgotten documents.
+        documents: the number of documents with the text in the input, without forgotten documents.
         times_removed: the number of occurrences that the last Dataset lacks.
         documents_removed: the number of documents that the last Dataset lacks.
         hits: the first of these documents.

@@ -88,7 +88,7 @@ class ConversationLines(Stage):
         """Return the messages of a line, as `all_columns` makes them, or the reason to drop it.
 
         Args:
-            row: its JSON value.
+            row: the JSON value of the line.
         """
         raise NotImplementedError
 

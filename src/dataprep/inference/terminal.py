@@ -36,7 +36,7 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 
 
 def replace_errors(*streams: IO[str]) -> None:
-    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for a byte that is no text.
+    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for an invalid byte.
 
     Args:
         streams: the streams to set; streams without an encoding are not changed.

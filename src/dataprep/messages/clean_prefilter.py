@@ -58,7 +58,7 @@ def characters() -> U32:
 def may_laugh(alphabets: Int, letters: Int) -> bool:
     """Return whether a word may be laughter.
 
-    - alphabets: those which all its letters are in, as bits.
+    - alphabets: the alphabets of laughter that all letters of the word are in, as bits.
     """
     if alphabets & LAUGHING == 0 or letters < FEWEST:
         return False

@@ -197,7 +197,7 @@ _THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
 def laughter(texts: Texts, flags: U16) -> tuple[I64, list[bytes]]:
     """Return (spans of laughter, their short forms): haha for hahahaha, hhh for hhhhhh, 555 for 555555 after Thai.
 
-    - flags: those of each text.
+    - flags: the flags of each text.
     """
     view, found = memoryview(texts.data), []  # type: ignore[arg-type]
     words = C.laughing_words(*texts, np.flatnonzero(flags & LAUGH), characters()).tolist()

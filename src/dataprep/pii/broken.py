@@ -38,7 +38,7 @@ _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten dig
 def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
     """Return (start, end) in bytes of `data` of each phone that a line break divides or that is below its label.
 
-    - lines: those that `kernel.suspects` found with BREAK.
+    - lines: the lines that `kernel.suspects` found with BREAK.
     - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
     """
     rows = places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist()

@@ -112,7 +112,7 @@ def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple
     - first: the start of the text.
     - n_digits: the number of digits of the number.
 
-    Returns (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has less
+    Returns (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has fewer
     digits than a phone and the line above does not end in a digit, which is then not checked outside ASCII.
     """
     at = i - 1

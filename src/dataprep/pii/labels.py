@@ -60,7 +60,7 @@ _PHONE = _backwards(
     glued_to=r"\d",  # 0123456789Fax: 0123456788
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
-# The beginning of an IBAN whose check digits are wrong: the rest of it is no phone.
+# The beginning of an IBAN whose check digits are wrong: the rest of it is not a phone.
 _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 _BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506

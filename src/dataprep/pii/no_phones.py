@@ -1,4 +1,4 @@
-"""Groups of digits that are no phone: rows of a table, days, post codes, bits, numbers that are counted.
+"""Groups of digits that are not a phone: rows of a table, days, post codes, bits, numbers that are counted.
 
 Slow reference for the tests: tests/twins/phones.py
 """

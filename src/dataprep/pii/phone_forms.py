@@ -99,7 +99,8 @@ def is_closed(points: U32, i: Int) -> bool:
 def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
     """Return whether points[a:b] may be between two groups of one number.
 
-    - kind: its form. WORLD: up to three signs, +33 (0)6 12. Otherwise one, or a closing bracket and one.
+    - kind: the form of the number. WORLD allows up to three signs, as in +33 (0)6 12; other forms allow one, or a
+      closing bracket and one.
     """
     if kind == WORLD:
         right = b - a <= 3

@@ -40,7 +40,7 @@ SHOWN = 5
 def has_texts(head: bytes, url: str) -> bool:
     """Return whether a zip has a member that can be read.
 
-    - head: its first bytes.
+    - head: the first bytes of the zip.
     """
     return any(_claiming(name) for name in names_in(url, head) if not _is_hidden(name))
 

@@ -106,7 +106,7 @@ def is_signal(head: bytes, url: str) -> bool:
 def is_discord(head: bytes, url: str) -> bool:
     """Return whether a file is DiscordChatExporter's JSON or CSV, or a data package.
 
-    - head: its first bytes.
+    - head: the file's first bytes.
     """
     from .chats.discord_package import CHANNEL, is_package
     from .chats.packs import names_in

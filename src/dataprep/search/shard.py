@@ -41,9 +41,8 @@ BLOCK = 1 << 20  # entries written at once
 class WriteTexts(Pass[Part]):
     """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    out: the folder of all shards' files.
-
     Attributes:
+        out: the folder of all shards' files.
         shard_bytes: the maximum number of bytes of text per shard; a longer document is a shard of its own.
 
     The receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
@@ -131,8 +130,10 @@ class Unsorted:
 class SortSuffixes(Pass[Unsorted]):
     """Task that sorts the suffixes of a shard (Mori's divsufsort) and writes their offsets.
 
-    out: the folder of all shards' files. Memory: 5 bytes per byte of text. The receipt (record of finished work) has
-    the number of characters.
+    It needs 5 bytes of memory per byte of text. The receipt (record of finished work) has the number of characters.
+
+    Attributes:
+        out: the folder of all shards' files.
     """
 
     folder = SHARDS
@@ -198,7 +199,7 @@ class SuffixShard:
         """Return the error for a file of the shard whose bytes cannot be those that were written.
 
         Args:
-            kind: its suffix.
+            kind: the suffix of the file.
         """
         return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
 

@@ -29,7 +29,7 @@ _OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records o
 def check_format(found: Any, url: str) -> None:
     """Raise NewerFormat if a JSON object states a newer format than this version reads.
 
-    - url: its file, for messages.
+    - url: the file of the object, for messages.
     """
     stated = found.get("format") if isinstance(found, dict) else None
     if isinstance(stated, int) and stated > FORMAT:

@@ -52,7 +52,7 @@ def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool])
     A relative path refers to the file in that folder. If the folder no longer exists, as after a move of the whole
     project, the path refers to a file in this working folder, if `is_same` returns True for it.
 
-    - folder: the working folder in which it was given, None: not known.
+    - folder: the working folder in which the URL was given; None if it is not known.
     """
     if not folder or not is_relative(url) or folder == here():
         return url

@@ -22,7 +22,7 @@ def positive(name: str, value: Any) -> None:
 
 
 def is_a(value: Any, *types: type) -> bool:
-    """Return whether a value has one of the types; True and False are no numbers."""
+    """Return whether a value has one of the types; True and False are not numbers."""
     return isinstance(value, types) and not isinstance(value, bool)
 
 

@@ -50,7 +50,7 @@ class MetricsWindow:
 
         Args:
             found: float32 (4) on the device, as `Spikes.add` returns it.
-            lr: its learning rate.
+            lr: the learning rate of the step.
         """
         self.pending.append(found)
         self.lrs.append(lr)

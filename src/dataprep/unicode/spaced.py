@@ -75,7 +75,7 @@ def _spaced(offsets: I64, data: U8, table: U32, classes: U16, marks: int) -> tup
 def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) -> int:
     """Return the number of words in the line data[a:b], as `_spaced` sets them apart.
 
-    - marks: as there.
+    - marks: 1 if other characters are words, 0 to leave them out.
     """
     n, i, state, open_, before = 0, a, OUTSIDE, False, np.int64(-1)
     while i < b:

@@ -127,7 +127,7 @@ def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
     """Return whether the character at byte `i` of the text data[begin:stop] is in a word, but is not its first.
 
-    - table: from `word_table`.
+    - table: the result of `word_table`.
     """
     if i <= begin or i >= stop:
         return False
@@ -225,7 +225,7 @@ def _sums(
     To avoid branches, a hash is stored at every character, and the index advances only when a word ends. Without
     reference counts, texts of many scripts are read 1.4 to 2 times as fast.
 
-    - of_bytes: from `_bytes_tables`.
+    - of_bytes: the result of `_bytes_tables`.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word, follows = of_bytes

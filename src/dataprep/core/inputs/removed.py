@@ -136,7 +136,7 @@ class CutTexts(Removed):
 
     Attributes:
         stage: the label of the stage.
-        earlier: those of stages that cut the same texts before it.
+        earlier: the labels of the stages that cut the same texts before it.
     """
 
     stage: str

@@ -240,7 +240,7 @@ def located(slices: Sequence[Slice]) -> Iterator[None]:
 def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
     """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
 
-    - slices: those that were read.
+    - slices: the slices that were read.
     """
     by_number = {piece.file: piece.url for piece in slices}
     homes = {home.url: piece.file for piece in slices if (home := home_of(piece.url))}

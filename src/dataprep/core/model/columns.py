@@ -19,7 +19,7 @@ def union_of(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """Return the schema with all columns of several Datasets.
 
     Args:
-        schemas: that of each, by the name that errors show.
+        schemas: {name of the Dataset in error messages: its schema}.
 
     Raises PlanError if a column has types that no type has all values of.
     """

@@ -52,7 +52,7 @@ def with_section(body: str, section: str, title: str) -> str:
 
     If the card has none, the section follows its text.
 
-    - title: that of a card without any text.
+    - title: the title that a card without any text gets.
     """
     body = body.strip() or f"# {title}"
     if SECTION.search(body):

@@ -426,7 +426,7 @@ def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict
 def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file with one of the ids, which ascend, as dicts; only row groups that may have some.
 
-    schema, errors: as in `rows_between`.
+    The schema and the errors are those of `rows_between`.
     """
     wanted = np.array(ids, np.uint64)
     with opened(url, ID if schema is None else schema) as file:

@@ -87,7 +87,7 @@ class Work(Generic[T]):
     """The work on the next result of a folder.
 
     Attributes:
-        recipe: of the result.
+        recipe: the recipe of the result.
         files: where new files are written.
         opened: opens the finished result in a folder.
         earlier: the folders of results of which finished parts may be kept.
@@ -121,7 +121,7 @@ class Work(Generic[T]):
         """Enter the finished parts of earlier results.
 
         Args:
-            keys: of the wanted parts, by number.
+            keys: {number of a wanted part: its key}.
         """
         keep(self.files, self.earlier, keys)
 

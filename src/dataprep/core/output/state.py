@@ -264,7 +264,7 @@ class TokenShard(StateRecord):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
     Attributes:
-        bytes: of the text that its ids represent.
+        bytes: the size in bytes of the text that its ids represent.
         hash: the hash of the .bin file. Each hash is None if another program wrote the file and did not state it.
         ends_hash: the hash of the .idx file.
         docs_hash: the hash of the .docs.parquet file.
@@ -374,8 +374,8 @@ class IndexShard(StateRecord):
     """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
 
     Attributes:
-        bytes: of its text, with a byte after each document.
-        characters: of its text.
+        bytes: the size of its text in bytes, with one more byte after each document.
+        characters: the number of characters in its text.
     """
 
     name: str

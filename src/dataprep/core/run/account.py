@@ -57,7 +57,7 @@ class Account:
     def fit(self, label: str, stage: Stage) -> None:
         """Enter the facts that the stage of an Estimator states.
 
-        - label: its name in statistics.
+        - label: the stage's name in statistics.
         """
         self.fits.append(stated({**getattr(stage, "facts", {}), "stage": label}))
 

@@ -91,7 +91,7 @@ class Plan:
         steps: the stages, with their keys and labels.
         out: the output folder.
         wanted: the result that the folder is to contain.
-        sources: of the documents; None if not known yet.
+        sources: the sources of the documents; None if they are not known yet.
     """
 
     docs: Dataset

@@ -230,7 +230,7 @@ class CosineLimit:
     """The rule that drops prototypes, which are documents whose cosine to their nearest centroid is above `cosine`.
 
     Attributes:
-        cosine: in ten-thousandths.
+        cosine: the cosine in ten-thousandths.
         keep: how many of the documents with exactly this cosine are kept: the ones with the smallest ids.
     """
 

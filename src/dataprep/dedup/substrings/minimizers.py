@@ -262,8 +262,8 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 def found(info: U64) -> tuple[Any, Any]:
     """Return (offsets, windows) of m records (runs of windows), int64[m] each, from their packed descriptions `info`.
 
-    offsets: the byte offset at which each record begins in the text of its input part. windows: the number of its
-    windows.
+    An offset is the byte at which a record begins in the text of its input part; `windows` has the number of windows of
+    each record.
 
     Args:
         info: uint64[m].

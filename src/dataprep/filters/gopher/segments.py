@@ -67,7 +67,7 @@ def segment_table() -> U8:
 def hash_segments(data: U8, a: int, b: int, table: U8, hashes: U64, chars: I64) -> int:
     """Write the hash of each word of data[a:b] to `hashes`, and the number of characters up to its end to `chars`.
 
-    - table: from `segment_table`.
+    - table: the result of `segment_table`.
 
     Returns the number of words; `chars[k + 1]` belongs to word k.
     """

@@ -128,7 +128,7 @@ def _exchanges(names: list[str], part: Part) -> npt.NDArray[Any]:
 
 
 def _rank_is_no_square(answers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return for each row of EXCHANGE whether the number of equal exchanges before it is no square number, bool[n]."""
+    """Return for each row of EXCHANGE whether the number of equal exchanges before it is not a square, bool[n]."""
     order = np.argsort(answers, order=EXCHANGE.names)
     first = np.ones(len(order), np.bool_)
     for name in ("high", "low"):

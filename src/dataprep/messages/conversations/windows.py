@@ -160,7 +160,7 @@ class WindowColumns(NamedTuple):
         """Append a window.
 
         Args:
-            row: of its first message that is not context.
+            row: the row of the first message that is not context.
             conversation: id.
             turns: the turns of the window.
             said: the texts of these turns, after they were cut to fit.

@@ -30,8 +30,8 @@ class BesideNames:
     """Finds names next to letters of another script.
 
     Attributes:
-        trie: of all terms.
-        sure: which terms are found so, bool[n].
+        trie: the Trie of all terms.
+        sure: which terms are searched for next to such letters, bool[n].
         sieve: as in a Trie, of all words of the terms.
     """
 
@@ -60,7 +60,7 @@ class BesideNames:
 
 
 def without_parts(hits: I64, longer: I64) -> I64:
-    """Return the rows of `hits` (see `find_names`) that are no part of a longer name in `longer`."""
+    """Return the rows of `hits` (see `find_names`) that are not part of a longer name in `longer`."""
     if not len(longer):
         return hits
     longer = longer[np.argsort(longer[:, 1], kind="stable")]

@@ -247,7 +247,7 @@ def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str
 def _heads(national: str, own: str, before: str) -> Iterator[str]:
     """Yield the prefixes that may precede national digits, without a +, longest first.
 
-    - before: three digits there.
+    - before: the three digits before the national digits.
     """
     if own in ("", "55") and len(national) in (10, 11) and _CARRIER.fullmatch(before):
         yield before

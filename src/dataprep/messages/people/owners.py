@@ -59,7 +59,7 @@ def owner_of(pack: Pack, me: str | None) -> Iterator[StatedAccount]:
 def direct(pack: Pack, folder: str) -> Iterator[StatedAccount]:
     """Yield the accounts of the members of direct messages.
 
-    - folder: that of the channel, such as "messages/c12".
+    - folder: the folder of the channel, such as "messages/c12".
     """
     channel = _dict(pack.document(posixpath.join(folder, "channel.json")))
     middle = posixpath.dirname(folder)

@@ -39,7 +39,7 @@ class DecodedText(NamedTuple):
         charset: the codec that decoded it.
         agreed: the share of the sources (header, document, detector) that name this charset among those that name one,
             0 to 1.
-        n_lost: the number of characters that are U+FFFD because their bytes are no text.
+        n_lost: the number of characters that are U+FFFD because their bytes are not text.
     """
 
     text: str

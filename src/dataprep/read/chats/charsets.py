@@ -45,8 +45,8 @@ class Charset:
 
     Attributes:
         n_lines: how many lines are not UTF-8.
-        n_lost: how many bytes of them are no characters, each is then U+FFFD; 0 in encodings with characters of several
-            bytes, in which such a line stays as it is.
+        n_lost: how many bytes of these lines are not characters, each of which becomes U+FFFD; 0 in encodings with
+            characters of several bytes, in which such a line stays as it is.
     """
 
     name: str
@@ -174,7 +174,7 @@ def _is_damaged(line: bytes) -> bool:
 
 
 def _undefined(name: str) -> list[int]:
-    """Return the bytes over 127 that are no characters in an encoding of one byte per character."""
+    """Return the bytes over 127 that are not characters in an encoding of one byte per character."""
     return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") == "\ufffd"]
 
 

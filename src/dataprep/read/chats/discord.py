@@ -106,7 +106,7 @@ class Discord(JsonExport):
         """Return the columns of one message.
 
         Args:
-            message: its object in the export's JSON.
+            message: the message's object in the JSON of the export.
         """
         who = message.get("author")
         who = who if isinstance(who, dict) else {}

@@ -114,8 +114,8 @@ class Headed(ChatReader, Lines):
         """Return author, text, kind and meta of a message.
 
         Args:
-            head: its parsed first line.
-            text: its whole text.
+            head: the parsed first line of the message.
+            text: the whole text of the message.
         """
         return MessageContent(head.author, text, head.kind or "text", head.meta or {})
 

@@ -35,7 +35,7 @@ class MessageRow(NamedTuple):
     """The columns of a message, as the method `row` of a platform's reader returns them.
 
     Attributes:
-        time: its time in ISO 8601.
+        time: the time of the message in ISO 8601.
         kind: the kind of the message, such as "text", "image" or "system".
         meta: further fields, stored as JSON.
     """
@@ -67,7 +67,7 @@ class JsonExport(ChatReader):
         """Return the columns of one message.
 
         Args:
-            message: its object in the export's JSON.
+            message: the message's object in the JSON of the export.
         """
         raise NotImplementedError
 
@@ -192,8 +192,8 @@ class Bad(NamedTuple):
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
     """Separate the messages of a group that can be read from the bad ones; return (positions, messages, bad messages).
 
-    positions: int64[n], byte offsets of the good messages. messages: these n JSON objects, parsed. Bad messages are
-    larger than `max_bytes`, or are not JSON objects.
+    The positions, int64[n], are the byte offsets of the n good messages, which are parsed JSON objects. Bad messages
+    are larger than `max_bytes`, or are not JSON objects.
     """
     bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
     if not len(group.starts):

@@ -82,8 +82,8 @@ class KakaoTalk(Headed):
         """Return author, text, kind and meta of a message.
 
         Args:
-            head: its parsed first line.
-            text: the whole text.
+            head: the parsed first line of the message.
+            text: the whole text of the message.
         """
         author = head.author and _unquoted(head.author) if head.kind == "csv" else head.author
         text = _unquoted(text) if head.kind == "csv" else text

@@ -128,7 +128,7 @@ class Messenger(ChatReader):
         """Return the columns of one message.
 
         Args:
-            message: its object in the export's JSON, in the older or newer form.
+            message: the message's object in the JSON of the export, in the older or newer form.
         """
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))

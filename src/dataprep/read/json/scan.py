@@ -34,7 +34,7 @@ class Fields(NamedTuple):
         keep_meta: whether to keep other fields.
         taken: the number of names whose fields are not kept; the rest are found and kept.
         outer: the number of the field that contains the field of the text, or -2.
-        inner: its path there.
+        inner: the path to the text in that field.
     """
 
     names: U8  # UTF-8

@@ -50,7 +50,8 @@ def mixed(head: bytes, magic: bytes = b"WARC/") -> str:
 class ArchiveMembers(io.RawIOBase):
     """A stream of the decompressed bytes of a gzip or zstd file, from the offset `at` of the file on.
 
-    starts: for each compressed member, {its offset in the decompressed bytes: its offset in the file}.
+    Attributes:
+        starts: for each compressed member, {its offset in the decompressed bytes: its offset in the file}.
     """
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:

@@ -172,7 +172,7 @@ def _empty_line(data: U8, at: Int, stop: Int) -> Int:
 
 @kernel(_nrt=False)
 def _word(data: U8, start: Int, end: Int, words: U8) -> Int:
-    """Return the number of the word that data[start:end] is, in any case of its letters; -1 if it is none of them."""
+    """Return the number of the word that data[start:end] is, in upper or lower case; -1 if it is not one of them."""
     for k in range(len(words)):
         if words[k, 0] == end - start:
             same = 0

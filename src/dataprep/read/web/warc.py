@@ -31,12 +31,11 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 class Warc(Crawl):
     """Reads WARC and ARC files: one document per page of a web crawl, with the extracted text.
 
-    columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
-    header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all do),
-    unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the crawler truncated
-    the payload).
-
     Attributes:
+        columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
+            header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all
+            do), unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the
+            crawler truncated the payload).
         max_doc_bytes: the maximum size of a page in bytes, decompressed.
         status: the accepted HTTP statuses.
         types: the accepted content types; a page without a content type is HTML if it begins with "<".

@@ -110,7 +110,7 @@ def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
     """Return the index after each document's last token in its piece (file), uint64[n].
 
     Args:
-        rows: from `read_rows`.
+        rows: the result of `read_rows`.
     """
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends
@@ -153,7 +153,7 @@ class Assemble:
         out: the folder for the shards.
         pieces: the folder of the pieces.
         dtype: the type of the token ids.
-        generation: of the shards, see `Recipe`.
+        generation: the generation of the shards; see `Recipe`.
     """
 
     out: str

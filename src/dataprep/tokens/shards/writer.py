@@ -180,7 +180,8 @@ def save(
     """Write documents that are token ids already to token shards; return the shards.
 
     - documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added.
-    - masks: of the same form, 1 for ids that count in the loss; each has one more value, for the separator.
+    - masks: {"train": [mask, ...], ...}, 1 for ids that count in the loss; each mask has one more value, for the
+      separator.
     - more: further fields of the manifest.
     """
     kind = token_dtype(vocab_size, dtype)

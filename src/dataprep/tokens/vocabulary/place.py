@@ -42,8 +42,8 @@ def check_same(folder: str, kind: str, tokenizer: bytes | None) -> None:
 def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
     """Raise StaleOutput if files of a tokenizer would replace those of another one, which dataprep did not write there.
 
-    - written: {name: content} of the files that will be written, None: not known yet; files with the same content may
-      be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be,
+    - written: {name: content} of the files that will be written, or None if not known yet; files with the same content
+      may be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be,
       too.
     """
     found = [name for name in written if files.exists(files.join(folder, name))]
@@ -96,7 +96,7 @@ def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> 
 
     A receipt (record of the bytes) does not state tokenizer_config.json.
 
-    - known_as: its key, such as the tokenizer's hash.
+    - known_as: the key of the tokenizer, such as its hash.
 
     Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """

@@ -215,9 +215,11 @@ class PackedLayout(Layout):
     def _pieces(self, numbers: Ints) -> tuple[Any, ...]:
         """Return (start, stop, row, place, inner) for each piece in some rows, and (used, fresh) for each row.
 
-        start, stop: the tokens to read, those before a rest or a row included. row, place: of the piece's first target.
-        inner: whether the token before a rest takes a slot of the row. used: slots of the row that are not padding.
-        fresh: whether the row begins with a document.
+        - start, stop: the tokens to read, including those before a rest or a row.
+        - row, place: the row and the place of the piece's first target.
+        - inner: whether the token before a rest takes a slot of the row.
+        - used: the number of slots of the row that are not padding.
+        - fresh: whether the row begins with a document.
         """
         plan = self.plan
         lone = plan.first[numbers]

@@ -153,7 +153,7 @@ class GPT(nn.Module):
 
     @property
     def _n_packed(self) -> int:
-        """The number of frozen weights that are stored in NF4, which are no parameters."""
+        """The number of frozen weights that are stored in NF4, which are not parameters."""
         return sum(m.numel for m in self.modules() if isinstance(m, NF4))
 
     @property

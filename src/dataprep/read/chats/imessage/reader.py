@@ -172,8 +172,8 @@ class IMessage(Headed):
         """Return author, text, kind and meta of a message.
 
         Args:
-            head: its parsed first line.
-            text: its whole text.
+            head: the parsed first line of the message.
+            text: the whole text of the message.
         """
         if head.kind:
             return MessageContent(None, text, head.kind, {})
@@ -217,6 +217,6 @@ def _meta(values: dict[str, Any], attached: list[tuple[str, Any, Any]], edits: l
 def is_imessage(head: bytes, url: str) -> bool:
     """Return whether a file is Apple's message database, or a text file of imessage-exporter.
 
-    - head: its first bytes.
+    - head: the file's first bytes.
     """
     return is_database(head, url) if files.suffix(url) == ".db" else is_export(head)

@@ -126,7 +126,7 @@ class Slack(ChatReader):
     def row(self, message: Mapping[str, Any], names: SlackNames) -> MessageRow:
         """Return the columns of one message.
 
-        - message: its object in the export's JSON.
+        - message: the message's object in the JSON of the export.
         """
         sort = _subtype(message)
         author = self._author(message, names)
@@ -234,7 +234,7 @@ def _answers(message: Mapping[str, Any]) -> int | None:
 def is_slack(head: bytes, url: str) -> bool:
     """Return whether a file is a day of a Slack export, or a zip of one.
 
-    - head: its first bytes.
+    - head: the file's first bytes.
     """
     if files.suffix(url) == ".zip":
         names = names_in(url, head)

@@ -30,7 +30,7 @@ def plain(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> s
 def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
     """Return the text that people saw in place of markup.
 
-    - sign: its first character, "" for a link.
+    - sign: the first character of the markup, "" for a link.
     """
     if sign == "@":
         return f"@{users.get(value) or label or value}"

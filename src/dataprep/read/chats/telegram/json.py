@@ -96,7 +96,7 @@ class Telegram(JsonExport):
         """Return the columns of one message of a person or of Telegram.
 
         Args:
-            message: its object in the export's JSON.
+            message: the message's object in the JSON of the export.
         """
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))

@@ -69,7 +69,7 @@ class Export:
         """Yield a stream of the chat's bytes, in UTF-8.
 
         Args:
-            charset: the file's encoding, None: UTF-8.
+            charset: the file's encoding; None: UTF-8.
         """
         with (
             self._stored() as inner,

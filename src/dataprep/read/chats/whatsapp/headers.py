@@ -128,7 +128,7 @@ TRIED = (
 def without_headers(url: str, first_line: bytes) -> ReadError:
     """Return the error of a file without headers.
 
-    - first_line: its first line, which is shown.
+    - first_line: the file's first line, which the error shows.
     """
     shown = first_line[:80].decode("utf-8", "replace").strip()
     found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
