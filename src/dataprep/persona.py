@@ -225,7 +225,7 @@ def persona(
     def joined(turns: Turns) -> Dataset:
         made = Pipeline(turns).run(messages, out=f"{folder}/conversations", runner=run_context, replace=replace)
         if not made.count:
-            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; give more chats"
+            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; provide more chats"
             raise PlanError(msg)
         return made
 

@@ -296,7 +296,7 @@ def test_command(trained, dataprep, monkeypatch):
     assert code == 0
     assert out.startswith(seen[0])
     for words, said in (
-        (("--web", "--say", "hi"), "give one of the two"), (("--port", 80), "add --web, or leave --port out"),
+        (("--web", "--say", "hi"), "use one of the two"), (("--port", 80), "add --web, or leave --port out"),
         (("--host", "::1", "--say", "hi"), "add --web, or leave --host out"),
     ):  # fmt: skip
         code, out, err = dataprep("chat", trained["chatml"], *words)

@@ -62,7 +62,7 @@ def chat(
     from dataprep.inference.terminal import replace_errors
 
     if web and say:
-        msg = "--say prints answers and --web serves a page; give one of the two"
+        msg = "--say prints answers and --web serves a page; use one of the two"
         raise PlanError(msg)
     alone = next((name for name, value in (("--host", host), ("--port", port)) if value is not None and not web), None)
     if alone:

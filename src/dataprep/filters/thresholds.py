@@ -177,7 +177,7 @@ def read_list(stage: str, url: str) -> str:
         with files.open_read(url) as f:
             return f.read().decode("utf-8-sig")
     except (OSError, ReadError) as e:
-        msg = f"{stage} cannot read the list {url}: {e}; give its URL, or the entries as a tuple"
+        msg = f"{stage} cannot read the list {url}: {e}; pass its URL, or the entries as a tuple"
         raise PlanError(msg) from e
     except UnicodeDecodeError as e:
         msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"

@@ -34,7 +34,7 @@ def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, A
         )  # fmt: skip
     except (RuntimeError, OSError) as e:
         why = " ".join(str(e).split()).rpartition("] ")[2].partition(". In")[0][:200]
-        msg = f"SentencePiece could not train on the reference ({why}); give more text, or a vocab_size= that fits"
+        msg = f"SentencePiece could not train on the reference ({why}); provide more text, or a vocab_size= that fits"
         raise PlanError(msg) from e
     files.write_bytes(out, model.getvalue())
     return {"files": [out], "pieces": library.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size()}

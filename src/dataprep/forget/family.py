@@ -114,7 +114,7 @@ class Family:
             elif kind in (DATASET, TOKENS):
                 self.members.append(Member(folder, kind, saved.setdefault(folder.url, [])))
         if not self.members:
-            msg = f"{url} has no Dataset and no token shards; give the folder of a run, of a Dataset or of token shards"
+            msg = f"{url} has no Dataset and no token shards; pass the folder of a run, of a Dataset or of token shards"
             raise PlanError(msg)
         self.places = {files.real(one.folder.url): one for one in self.members}
         self.steps = run_steps(url)

@@ -123,7 +123,7 @@ def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: 
     Raises PlanError if the text is empty, and ReadError if an input file is missing or has changed, or if a stage hides
     the input.
     """
-    require(text != "", "the text to search for is empty; give at least one character")
+    require(text != "", "the text to search for is empty; provide at least one character")
     finals = datasets(url, saved=False)
     parts = first_parts(finals[-1], {final.url for final in finals})
     ids, times = _counted(runner, text, parts, "search: input")

@@ -70,7 +70,7 @@ class ChatServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as e:
-            msg = f"cannot listen on {host}:{port} ({e}); give another --port or --host"
+            msg = f"cannot listen on {host}:{port} ({e}); choose another --port or --host"
             raise PlanError(msg) from e
 
     @property

@@ -103,8 +103,9 @@ class Statistics:
             found, problem = _discounts(order, counts)
             if problem and fallback is None:
                 msg = (
-                    f"the text is too small or too artificial for Kneser-Ney discounts: {problem}; give more text, a "
-                    "lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and 1.5"
+                    f"the text is too small or too artificial for Kneser-Ney discounts: {problem}; provide more text, "
+                    "a lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and "
+                    "1.5"
                 )
                 raise DataprepError(msg)
             rows.append([0.0, *(fallback if problem and fallback else found)])

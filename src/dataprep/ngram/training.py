@@ -128,7 +128,7 @@ def train(
         if isinstance(texts, Dataset):
             check_file_apart(texts.parts, made)
         elif any(_is_read(pattern, made) for pattern in ([texts] if isinstance(texts, str) else texts)):
-            msg = f"{made} is one of the texts, or the next run would read it as one; give another file as out"
+            msg = f"{made} is one of the texts, or the next run would read it as one; choose another file as out"
             raise PlanError(msg)
     owned.check_file(path, "an ARPA model", "\\data\\")
     if tool is not None:

@@ -173,7 +173,7 @@ def _files(
     found = [dataclasses.replace(f, source=source or f.source) for source, listing in listings for f in listing.found]
     found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
     if not found:
-        msg = f"path={path!r} names no file; give a path or a list of paths"
+        msg = f"path={path!r} names no file; pass a path or a list of paths"
         raise PlanError(msg)
     readable = [f for f in found if f.unread is None]
     if not any(f.n_bytes for f in readable):  # text files may be empty
@@ -244,7 +244,7 @@ def _listed(path: Any) -> list[Any]:
         raise PlanError(msg)
     for p in listed:
         one = isinstance(p, (str, os.PathLike, Dataset))
-        require(one, f"{p!r} in path= is not a path or a Dataset; give paths, or texts with their name as key=")
+        require(one, f"{p!r} in path= is not a path or a Dataset; pass paths, or texts with their name as key=")
     return [p if isinstance(p, Dataset) else os.fspath(p) for p in listed]
 
 

@@ -95,7 +95,7 @@ def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
         batches = pa.RecordBatchReader.from_stream(data)
     except NOT_ARROW as e:
         if "non-struct" not in str(e):
-            msg = f"a column cannot be converted to Arrow ({e}); give all its values one type, such as str"
+            msg = f"a column cannot be converted to Arrow ({e}); convert all its values to one type, such as str"
             raise ReadError(msg, source) from e
         column = pa.chunked_array(data)
         if column.type not in (pa.string(), pa.large_string(), pa.string_view()):

@@ -40,7 +40,7 @@ PAGES = ("warc", "arc", "wet", "wat")
 LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no reader takes
 IN_LIST = "text_in_list"
 HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
-OTHERS = "; give a folder with documents or chats"
+OTHERS = "; pass a folder with documents or chats"
 Options: TypeAlias = tuple[tuple[str, str], ...]
 Key: TypeAlias = tuple[bool, str, Options]  # of a group: whether it has chats, the field of the text, other options
 
@@ -92,7 +92,7 @@ def survey(folder: str) -> FolderContents:
     if files.is_dir(folder) and (files.exists(files.join(folder, MANIFEST)) or hf.is_saved(folder)):
         return FolderContents([_of_dataset(folder)], {})
     if not files.exists(folder):
-        msg = f"{folder} must be an existing folder or file; give the folder that has the files"
+        msg = f"{folder} must be an existing folder or file; pass the folder that has the files"
         raise PlanError(msg)
     quiet, log.disabled = log.disabled, True
     try:

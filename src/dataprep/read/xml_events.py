@@ -30,7 +30,7 @@ def parsed(
             fed += len(data)
             parser.Parse(data, False)
             if fed - parser.CurrentByteIndex > max_bytes + CHUNK:
-                msg = f"a tag has over {max_bytes:,} bytes; give more with max_doc_bytes="
+                msg = f"a tag has over {max_bytes:,} bytes; raise max_doc_bytes="
                 raise ReadError(msg, url, parser.CurrentByteIndex)
             yield
         parser.Parse(b"", True)

@@ -84,7 +84,7 @@ def _writable(path: str) -> Iterator[None]:
     except OSError as e:
         if e.errno in FULL:
             raise
-        msg = f"{path} cannot be written ({e.strerror or e}); give another path, or change its permissions"
+        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or change its permissions"
         raise DataprepError(msg) from e
 
 

@@ -31,7 +31,7 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
             if is_relative(url):
                 msg = (
                     f"{url} was given in the working folder {given_in}, and this is now {now or 'deleted'}; "
-                    "give absolute paths, or change the folder (os.chdir) before you give them"
+                    "pass absolute paths, or change the folder (os.chdir) before you pass them"
                 )
                 raise PlanError(msg)
 

@@ -147,7 +147,7 @@ def _drawn_ahead(
 
 
 def _remedy(n_prompts: int) -> str:
-    fewer = f"give fewer prompts at once (now {n_prompts}), shorten them" if n_prompts > 1 else "shorten the prompt"
+    fewer = f"pass fewer prompts at once (now {n_prompts}), shorten them" if n_prompts > 1 else "shorten the prompt"
     return f"{fewer}, or end other programs"
 
 

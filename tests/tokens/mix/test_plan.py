@@ -77,7 +77,7 @@ def test_shares_by_temperature(temperature) -> None:
 
 
 WRONG = [
-    ({}, "Mix needs either weights, {source: share}, or temperature=; give one of them"),
+    ({}, "Mix needs either weights, {source: share}, or temperature=; use one of them"),
     ({"weights": {}}, "no source has a positive weight; give at least one source a weight above 0 in weights="),
     *(({"weights": {"a": w}}, f"the weight of 'a' is {w!r}; it must be a positive number, or 0 to leave it out")
       for w in (-1, -0.5, math.inf, math.nan, "1", None)),

@@ -251,7 +251,7 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
     homes = {home for home in map(home_of, urls) if home is not None}
     read |= any(files.is_inside(out, home.path(name)) for home in homes for name in DATASET_FILES)
     if read or any(files.would_list(url, out) for url in {piece.listed for piece in pieces if piece.listed}):
-        msg = f"{out} is one of the input files, or the next run would read it as one; give another file as out"
+        msg = f"{out} is one of the input files, or the next run would read it as one; choose another file as out"
         raise PlanError(msg)
 
 
@@ -263,7 +263,7 @@ def _check_ours(url: str) -> None:
         except (ReadError, OSError, ValueError, pa.ArrowException):  # damaged, or not of these formats
             columns = []
         if columns[: len(B.FIXED)] != list(B.FIXED):
-            msg = f"{url} exists and does not hold documents that dataprep wrote; give another file as out"
+            msg = f"{url} exists and does not hold documents that dataprep wrote; choose another file as out"
             raise StaleOutput(msg)
 
 

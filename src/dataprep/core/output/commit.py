@@ -312,7 +312,7 @@ class Output(Generic[T]):
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, wanted.recipe, wanted.origin)
             msg = f"{self.url} was made by another recipe or from other input ({what})"
-            msg += "; give another folder as out, or replace=True"
+            msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)
         if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
             what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"

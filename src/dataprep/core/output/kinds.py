@@ -77,7 +77,7 @@ def refuse(url: str, kind: str) -> None:
 
 def other_kind(url: str, kind: str) -> StaleOutput:
     """Return the error for a folder that has a result of a kind which excludes other results in the same folder."""
-    return StaleOutput(f"{url} holds {NOUNS[kind]}; give another folder as out")
+    return StaleOutput(f"{url} holds {NOUNS[kind]}; choose another folder as out")
 
 
 def _recipe(url: str) -> str | None:

@@ -86,7 +86,7 @@ def begin(out: str) -> None:
                     begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
             state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
-            msg = f"{out} cannot be written ({state}); give another folder as out"
+            msg = f"{out} cannot be written ({state}); choose another folder as out"
             raise PlanError(msg) from e
 
 
@@ -109,7 +109,7 @@ def refuse(out: str, others: Sequence[str]) -> None:
     if others:
         mine, not_mine = _divided(out, others[:1])
         what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
-        msg = f"{out} holds {others[0]}, {what}; give another folder as out"
+        msg = f"{out} holds {others[0]}, {what}; choose another folder as out"
         raise StaleOutput(msg)
 
 
@@ -122,14 +122,14 @@ def check_file(url: str, what: str, *begins: str) -> None:
     - begins: how the files begin that may be replaced, without white space and in lower case.
     """
     if files.is_dir(url):
-        msg = f"{url} is a folder; give a file"
+        msg = f"{url} is a folder; pass a file"
         raise StaleOutput(msg)
     if files.exists(url):
         with files.open_raw(url) as f:
             head = f.read(BEGIN).decode("utf-8", "replace").lower()
         is_known = CHECKSUM.sub("{", "".join(head.split())).startswith(begins) or _is_listed(url)
         if head and not is_known and not _has_fields(url, begins):
-            msg = f"{url} exists and is not {what}; give another file"
+            msg = f"{url} exists and is not {what}; choose another file"
             raise StaleOutput(msg)
 
 
@@ -198,7 +198,8 @@ def move(*moves: tuple[str, str]) -> None:
         note(*(new for _, new in local))
         for old, new in local:
             if os.path.isdir(new):
-                msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
+                state = "is a folder, where a file of the result belongs"
+                msg = f"{new} {state}; remove it, or choose another folder as out"
                 raise StaleOutput(msg)
             try:
                 os.replace(old, new)

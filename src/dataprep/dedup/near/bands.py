@@ -120,7 +120,7 @@ def resolve(**given: Any) -> BandSettings:
     pairs = f"the pairs at the threshold {threshold}{longer}"
     bands, rows = given["bands"], given["rows"]
     both = (bands is None) == (rows is None)
-    require(both, f"bands={bands}, rows={rows}: give both, or leave out both to have them chosen")
+    require(both, f"bands={bands}, rows={rows}: set both, or leave out both to have them chosen")
     free = "bands" not in PRESETS.get(preset, {}) or bands is None
     require(free, f"preset={preset!r} sets bands and rows itself; leave bands and rows out")
     if "bands" not in chosen:
@@ -141,6 +141,6 @@ def resolve(**given: Any) -> BandSettings:
     require(
         made.found(measure) >= LEAST,
         f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "
-        f"least {LEAST:.0%}; give more bands or fewer rows, or neither",
+        f"least {LEAST:.0%}; choose more bands or fewer rows, or neither",
     )
     return made

@@ -87,7 +87,7 @@ class SortCorpus(Pass[int]):
                 sizes.append(np.diff(offsets))
                 texts.append(data[offsets[0] : offsets[-1]].copy())
                 total += len(texts[-1])
-                instead = "give engine='windows', which cuts the same in bounded memory"
+                instead = "set engine='windows', which cuts the same in bounded memory"
                 what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
                 reserve(self.runner, COST * total, what, instead)
                 most = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text"

@@ -206,7 +206,7 @@ class Gopher(ScoredFilter):
         if unknown:
             msg = (
                 f"Gopher: languages must be some of {', '.join(sorted(STOP_WORDS))}, not {', '.join(unknown)}; "
-                "give your own stop_words=, or switch the rule off with min_stop_words=None"
+                "set stop_words=, or switch the rule off with min_stop_words=None"
             )
             raise PlanError(msg)
         bare = [w for w in self.stop_words if not any(lowered()[ord(c)] & IN_WORD for c in w)]

@@ -45,7 +45,7 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     if gone:
         more = f" and {counted(len(gone) - 1, 'other file')}" if gone[1:] else ""
         log.warning("%s%s cannot be opened again: account ids and names that occur only in exports stay in the "
-                    "texts; give the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
+                    "texts; pass the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
     return set[Row]().union(*runner.map(_stated, there, label)) if there else set()
 
 

@@ -92,7 +92,7 @@ def propose_people(
         raise PlanError(msg)
     docs = read(paths if len(paths) > 1 else paths[0], **options)
     if "author" not in docs.columns:
-        msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
+        msg = "these files have no authors; pass exports of chats from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
     proposal = proposed(evidence_of(docs, runner_of(runner), card_files(map(str, given))), old)
     files.write_bytes(out, proposal.text.encode())

@@ -92,7 +92,7 @@ class Discord(JsonExport):
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
             msg = f"the file has no Discord channel; its fields are {names_of(document)}; "
-            msg += "give a file of DiscordChatExporter, or name another reader with format="
+            msg += "pass a file of DiscordChatExporter, or name another reader with format="
             raise ReadError(msg, url, 0)
         server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None
         return {0: " / ".join(str(name) for name in (server, channel.get("name")) if name)}

@@ -120,7 +120,7 @@ class JsonExport(ChatReader):
                     return self.names(document, url)
             raise error
         if not isinstance(document, dict):
-            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; give the right reader as format="
+            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; pass the right reader as format="
             raise ReadError(msg, url, 0)
         if not n_messages and walk.arrays:
             msg = "the chat has no messages; remove the file"

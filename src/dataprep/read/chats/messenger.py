@@ -161,7 +161,7 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
     if not isinstance(document, dict) or not walk.arrays or not any(name in document for name in MARKS):
         fields = names_of(document) if isinstance(document, dict) else "none: it is a list"
         msg = f"the file has no Messenger or Instagram chat; its fields are {fields}; "
-        msg += "give message_1.json, or name another reader with format="
+        msg += "pass message_1.json, or name another reader with format="
         raise ReadError(msg, url, 0)
     if not found:
         msg = "the chat has no messages; remove the file"

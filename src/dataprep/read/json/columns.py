@@ -93,7 +93,7 @@ def arrow_type(kind: str) -> pa.DataType:
             return pa.binary(int(sized[1]))
         return pa.timestamp(*zoned.groups()) if zoned else KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
-        msg = f"{kind!r} is not a column type; give string, int64, double, bool, timestamp[us] ..."
+        msg = f"{kind!r} is not a column type; pass string, int64, double, bool, timestamp[us] ..."
         raise PlanError(msg) from e
 
 

@@ -76,7 +76,7 @@ class Warc(Crawl):
         object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
         strange = next((t for t in self.types if t not in HTML and not t.startswith("text/")), None)
         if strange is not None:
-            msg = f"types={strange!r} is not text; give {', '.join(HTML)}, or any text/ type"
+            msg = f"types={strange!r} is not text; pass {', '.join(HTML)}, or any text/ type"
             raise PlanError(msg)
         check(self)
 

@@ -120,7 +120,7 @@ class Mix:
 
     def __post_init__(self) -> None:
         if (self.weights is None) == (self.temperature is None):
-            msg = "Mix needs either weights, {source: share}, or temperature=; give one of them"
+            msg = "Mix needs either weights, {source: share}, or temperature=; use one of them"
             raise PlanError(msg)
         for source, weight in (self.weights or {}).items():
             if not (isinstance(weight, (int, float)) and 0 <= weight < math.inf):
@@ -179,13 +179,13 @@ class Mix:
             if share.share < share.asked - UNMET:
                 log.warning(
                     "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
-                    "give more of it, raise max_epochs=, or lower tokens=",
+                    "provide more of it, raise max_epochs=, or lower tokens=",
                     *(share.source, 100 * share.share, 100 * share.asked, self.max_epochs),
                 )
             if share.epochs >= MAX_EPOCHS:
                 log.warning(
                     "%s is repeated %.1f times; beyond 4 epochs repeated text helps little (Muennighoff 2023): "
-                    "give more of it, a smaller weight, or fewer tokens",
+                    "provide more of it, a smaller weight, or fewer tokens",
                     *(share.source, share.epochs),
                 )
         got = {share.source: share.got for share in plan.shares}

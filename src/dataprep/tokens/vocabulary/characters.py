@@ -58,7 +58,7 @@ def train_characters(
         counts[points] += n
     found = np.flatnonzero(counts >= max(1, min_count))
     if not len(found):
-        msg = f"no character occurs min_count={max(1, min_count)} times; give more text or a smaller min_count="
+        msg = f"no character occurs min_count={max(1, min_count)} times; provide more text or a smaller min_count="
         raise PlanError(msg)
     return Characters.of(map(chr, found.tolist()), special)
 

@@ -46,7 +46,7 @@ def check_agreement(
     if missing:
         msg = (
             f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}; "
-            "give a byte-level BPE, or train one with dp.train_bpe"
+            "pass a byte-level BPE, or train one with dp.train_bpe"
         )
         raise PlanError(msg)
     if EOT not in special:

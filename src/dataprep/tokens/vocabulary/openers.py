@@ -66,7 +66,7 @@ def tokenizer_of(given: Any, texts: Sequence[str] = ()) -> Tokenizer:
         special = {EOT: given.n_vocab} | given._special_tokens  # noqa: SLF001
         tok = Tokenizer(ranks, formats.merges_of(ranks, given.name), special, given._pat_str)  # noqa: SLF001
         if [tok.encode(text) for text in tried] != [given.encode_ordinary(text) for text in tried]:
-            msg = f"the ids of {given!r} differ from those of its vocabulary; give its file to Tokenizer.from_tiktoken"
+            msg = f"the ids of {given!r} differ from those of its vocabulary; pass its file to Tokenizer.from_tiktoken"
             raise PlanError(msg)
         return tok
     if hasattr(given, "serialized_model_proto"):

@@ -52,7 +52,7 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
     """
     regex = (PATTERNS | ALSO).get(pattern, pattern)
     if regex == pattern and (pattern.isidentifier() or not pattern):
-        msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; give one of these or a regex"
+        msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; use one of these or a regex"
         raise PlanError(msg)
     if digits is None:
         return regex

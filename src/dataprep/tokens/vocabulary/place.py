@@ -51,7 +51,7 @@ def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
         return
     for name in owned.foreign(folder, found):
         if _content(folder, name) != written[name]:
-            msg = f"{files.join(folder, name)} belongs to another tokenizer; give another folder as out"
+            msg = f"{files.join(folder, name)} belongs to another tokenizer; choose another folder as out"
             raise StaleOutput(msg)
 
 

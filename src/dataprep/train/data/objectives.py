@@ -95,7 +95,7 @@ def span_corruption(
     n_rows, n = tokens.shape
     hidden, spans = span_counts(n, rate, mean_span)
     if len(sentinels) <= spans:
-        msg = f"{spans} spans need {spans + 1} sentinels, but there are {len(sentinels)}; give more, or shorter blocks"
+        msg = f"{spans} spans need {spans + 1} sentinels, but there are {len(sentinels)}; pass more, or shorter blocks"
         raise PlanError(msg)
     kept = _parts(n - hidden, spans, uniform(seed, samples, n - hidden - 1))
     gone = _parts(hidden, spans, uniform(seed, samples, hidden - 1, 1))

@@ -61,7 +61,7 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
             raise PlanError(msg)
     sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
     if not sets:
-        msg = "there are no shards; give a folder that dp.encode wrote, or several by name"
+        msg = "there are no shards; pass a folder that dp.encode wrote, or several by name"
         raise PlanError(msg)
     first_name, first = next(iter(sets.items()))
     for name, other in sets.items():

@@ -99,7 +99,7 @@ def _check(connection: sqlite3.Connection, url: str) -> None:
     for table, needed in NEEDED.items():
         missing = sorted(needed - columns_of(connection, table))
         if missing:
-            msg = f"the database is not Apple's chat.db: its table {table} lacks {', '.join(missing)}; give chat.db "
+            msg = f"the database is not Apple's chat.db: its table {table} lacks {', '.join(missing)}; pass chat.db "
             msg += "of a Mac, sms.db of an iPhone's backup, or a text file of imessage-exporter"
             raise ReadError(msg, url, 0)
 

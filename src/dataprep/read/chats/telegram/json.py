@@ -79,7 +79,7 @@ class Telegram(JsonExport):
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
             msg = f"the file has no Telegram chat; its fields are {names_of(document)}; "
-            msg += "give result.json, or name another reader with format="
+            msg += "pass result.json, or name another reader with format="
             raise ReadError(msg, url, 0)
         count = Counter(_name(chat) for chat in found)
         names = ((chat, _name(chat)) for chat in found)
