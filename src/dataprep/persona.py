@@ -1,4 +1,4 @@
-"""persona: make a fine-tuning set that teaches a model to answer like one person, from exports of chats.
+"""persona: make a fine-tuning set that teaches a model to answer like one person, from chat exports.
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given

@@ -19,7 +19,7 @@ Temperature = Annotated[
     float, typer.Option(help="0: always the most probable token; 1: the model's own probabilities.")
 ]
 TopK = Annotated[int | None, typer.Option(min=0, help="Sample only from the k most probable tokens; 0: from all.")]
-TopP = Annotated[float, typer.Option(help="Sample only from the most probable tokens, with a total probability of p.")]
+TopP = Annotated[float, typer.Option(help="Sample only from the most probable tokens with a total probability of p.")]
 MinP = Annotated[float, typer.Option(help="Sample only from tokens at least p times as probable as the best.")]
 Penalty = Annotated[float, typer.Option(help="Above 1: tokens that occurred before become less probable.")]
 Seed = Annotated[int | None, typer.Option(help="The same seed produces the same text; random by default.")]

@@ -25,7 +25,7 @@ def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
     Args:
         base: float64[n], the summed loss of the base model on each conversation.
         tuned: float64[n], the summed loss of the fine-tuned model on each conversation.
-        sizes: float64[n], the tokens (or bytes) of each conversation; those of 0 are left out.
+        sizes: float64[n], the tokens (or bytes) of each conversation; conversations of size 0 are left out.
 
     >>> interval(np.full(9, 3.0), np.full(9, 2.0), np.ones(9))
     (-1.0, -1.0, -1.0)

@@ -1,6 +1,6 @@
 """Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
 
-A group is the input that one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
+A group is the input that one call of `dp.read` can read: all chat exports, or documents whose text is in one field.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FileGroup:
     """Files that one call of `dp.read` reads.
 
     Attributes:
-        chats: whether they are exports of chats.
+        chats: whether they are chat exports.
         text: the field that has the text.
         options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
@@ -171,7 +171,7 @@ def _of_files(folder: str) -> FolderContents:
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
     """Return the reason to leave a file out, or "".
 
-    - with_chats: whether the folder has exports of chats.
+    - with_chats: whether the folder has chat exports.
     """
     no_chat = "not_a_chat" if with_chats and formats.may_be_chat(url) else ""
     if kind is None:

@@ -234,10 +234,10 @@ class Output(Generic[T]):
         try:
             found = self.opened(self.url)
         except (CorruptShard, ReadError) as e:
-            log.warning("%s", f"{e}; making what is missing again")
+            log.warning("%s", f"{e}; recreating what is missing")
             return None
         if whole and not receipts.all_whole(folder.receipts()):
-            log.warning("%s has files whose bytes were changed; making them again", self.url)
+            log.warning("%s has files whose bytes were changed; recreating them", self.url)
             return None
         return found
 
@@ -320,7 +320,7 @@ class Output(Generic[T]):
             raise StaleOutput(msg)
         works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
-            then = "making their parts again" if changes.same else "keeping the parts that are the same"
+            then = "recreating their parts" if changes.same else "keeping the parts that are the same"
             log.warning("%s", changes.sentence(wanted.again or then))
         elif works[0] != works[1]:
             self._check_room()

@@ -168,7 +168,10 @@ def train_classifier(
 
 
 def _put(trained: str, out: str, about: dict[str, Any]) -> None:
-    """Replace the model `out` and its description together: until the model is there, this states the old one, too."""
+    """Replace the model `out` and its description together.
+
+    Until the new model is written, the description also states the old one.
+    """
     before = {}
     with contextlib.suppress(CorruptShard):
         before = models.description(files.path_of(out)) if files.exists(out) else {}

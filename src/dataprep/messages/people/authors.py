@@ -24,7 +24,7 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
     name of the same person.
     """
     if "author" not in docs.columns:
-        msg = "these files have no authors; pass exports of chats from WhatsApp, Telegram, Discord ..."
+        msg = "these files have no authors; pass chat exports from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
     wrote: Counter[str] = Counter()
     for part in docs.parts:

@@ -1,4 +1,4 @@
-"""Collect evidence from exports of chats that names belong to one person: numbers, accounts and equal messages.
+"""Collect evidence from chat exports that names belong to one person: numbers, accounts and equal messages.
 
 Equal messages: a uniform sample of at most 16,384 messages per export is compared by minute and text, without the
 author, so memory is bounded.

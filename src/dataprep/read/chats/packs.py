@@ -26,7 +26,7 @@ from dataprep.store import files, hashes
 
 log = logging.getLogger("dataprep")
 MAC = "__MACOSX/"  # what macOS adds to a zip
-SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
+SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that chat exports have
 CHUNK = 1 << 20  # bytes read at once
 MAX_NAMES = 256 << 20  # bytes of a file of names
 MAX_VALUES = 1 << 23  # in it: those of 100,000 people; a value of three bytes takes over sixty as a Python object

@@ -178,7 +178,7 @@ class Mix:
         for share in plan.shares:
             if share.share < share.asked - UNMET:
                 log.warning(
-                    "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
+                    "%s gets %.1f %% of the tokens, not the requested %.1f %%, since max_epochs=%g allows no more; "
                     "provide more of it, raise max_epochs=, or lower tokens=",
                     *(share.source, 100 * share.share, 100 * share.asked, self.max_epochs),
                 )

@@ -55,7 +55,7 @@ class PieceWriter:
             tokens: the token ids of all documents.
             ends: uint64[n], the index in `tokens` after each document.
             ids: uint64[n], document ids.
-            sources: n names.
+            sources: the names of the sources of the n documents.
             sizes: int64[n], bytes of their texts.
             mask: uint8[len(tokens)], 1 if a token counts in the loss; None: no mask.
         """

@@ -175,7 +175,7 @@ class Examined(NamedTuple):
 def _one(said: str, *, speaks: bool, marked: bool, edit_marks: frozenset[str] = frozenset()) -> Examined:
     """Return the result for one message; said has its direction marks.
 
-    - marked: whether the export has any.
+    - marked: whether the export has direction marks.
     """
     meta: dict[str, Any] = {}
     text = None
