@@ -178,7 +178,7 @@ class Bloom(Deduplication):
         return counted | next(iter(runner.map(look, [0], "Bloom: look up")))
 
     def _size(self, distinct: float, runner: Runner) -> FilterSize:
-        """Return the size of the filter for so many keys."""
+        """Return the size of a filter for this number of keys."""
         counted = FilterSize(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
             self._reserve(counted.n_bytes, runner, grows=True)

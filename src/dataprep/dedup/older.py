@@ -32,8 +32,8 @@ class Older:
     """One Dataset that `against=` names: its documents come first, and are kept.
 
     Attributes:
-        given: its folder, as the user wrote it.
-        docs: its documents.
+        given: the folder of the Dataset, as the user wrote it.
+        docs: the documents of the Dataset.
         content: the hash of its ids, texts and columns; it does not depend on the folder.
     """
 

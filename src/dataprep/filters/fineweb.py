@@ -146,7 +146,7 @@ class FineWebRules(NamedTuple):
 
     Attributes:
         terminal_punctuation: marks that end a sentence.
-        short_chars: a line is short up to so many characters.
+        short_chars: the maximum number of characters of a short line.
         classes: class bits of each code point.
     """
 

@@ -130,7 +130,7 @@ def _of_people(rows: pa.Table, people: Identities) -> pa.Table:
 
 
 def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Return the rows without repeated ones, and for each the row it answers, int64[n], -1: none."""
+    """Return the rows without repeated ones, and for each the row it answers, int64[n] (-1: no answer)."""
     ids = rows["id"].to_numpy()
     repeated = kept = np.zeros(0, np.int64)
     numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)

@@ -128,7 +128,7 @@ def is_alone(text: str, start: int, end: int) -> bool:
 def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
     """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
 
-    - found: the other ones.
+    - found: the phones that begin with + or 0.
     - end: where the last phone before the run ends; -1 if there is none.
     """
     out = list(found)

@@ -93,7 +93,7 @@ def _of_run(
     """Yield (start, end) of each phone number in a run of groups of digits.
 
     - groups: where each begins and ends.
-    - called: the group that a label calls a phone; -1: none.
+    - called: the group that a label identifies as a phone; -1: no group.
     - end: where the last phone before the run ends.
     - others: dates and numbers of books in the run.
     """

@@ -65,7 +65,7 @@ def fewest(points: U32, s: Int) -> Int:
 def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
 
-    - called: the group that a label identifies as a phone; -1: none.
+    - called: the group that a label identifies as a phone; -1: no group.
     """
     s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
     before, zero = at_or_0(points, s - 1), points[s] == 48

@@ -30,7 +30,7 @@ def stands_alone(points: U32, classes: U16, end: Int) -> bool:
 def extends(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
     """Return whether group k + 1 is in the run of the number of groups `at` to `last`, which extends to group k.
 
-    - called: the group that a label calls a phone.
+    - called: the group that a label identifies as a phone.
     """
     if k + 1 >= len(groups) or groups[k + 1, 0] - groups[k, 1] != 1:
         return False

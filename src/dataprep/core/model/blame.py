@@ -143,7 +143,7 @@ def each(
 
     What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it.
 
-    - stays: a context manager in which each item is made; None: none.
+    - stays: a context manager in which each item is made; None: without one.
     """
     flow: Iterator[T] | None = None
     while True:

@@ -51,7 +51,7 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """The name in statistics; that of an Estimator is in folder names, too."""
+        """The name in statistics; the name of an Estimator is also part of folder names."""
         return type(self).__name__
 
     def warm(self) -> None:

@@ -26,7 +26,7 @@ class Changes:
     Attributes:
         changed: files with other content.
         new: files of the later run only.
-        gone: files of the earlier run only.
+        gone: files that only the earlier run read.
         unreadable: files that the earlier run could open, and that are empty or cannot be opened now.
         same: whether the files are the same otherwise, with the same numbers and sources, and are read in the same way.
         of: the number of files now.

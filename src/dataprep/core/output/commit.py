@@ -402,7 +402,7 @@ def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
 
 
 def _settle_receipts(folder: Folder, begun: Folder) -> None:
-    """Move the receipts of the work to their places, and remove those of parts that there are no longer."""
+    """Move the receipts of the work to their places, and remove those of parts that no longer exist."""
     for url in begun.receipts():
         new = folder.path(RECEIPTS, files.name_of(url))
         record = receipts.found(url)

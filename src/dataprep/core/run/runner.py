@@ -1,7 +1,7 @@
 """Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have one method, `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results are yielded in
-the order of the items. Only URLs and small results are sent between processes, so every Runner makes the same bytes.
+the order of the items. Only URLs and small results are sent between processes, so every Runner produces the same bytes.
 `memory=` limits the memory of all workers together: with a small limit, fewer workers run at once. The output does not
 depend on the limit.
 """

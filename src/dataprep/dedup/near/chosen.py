@@ -26,7 +26,7 @@ from .tokens import Tokens
 
 
 def columns_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the names that `columns=` gives as a tuple; None if it is None. Raises PlanError if they are not names."""
+    """Return the names in `columns=` as a tuple; None if it is None. Raises PlanError if they are not names."""
     named = (given,) if isinstance(given, str) else given
     texts = isinstance(named, (list, tuple)) and all(isinstance(n, str) and n for n in named)
     wanted = "must be the name of a column, or a list of them: ['title', 'text']"

@@ -32,7 +32,7 @@ class Tables(NamedTuple):
         words: the bytes of all words, and of all labels after them.
         starts: word k is words[starts[k]:starts[k + 1]].
         table: a hash table of the words by their FNV hash; -1: empty.
-        slots: the row of each hash of a subword modulo `bucket`; -1: none.
+        slots: the row of each hash of a subword modulo `bucket`; -1: no row.
         known: a bit for each slot, 1 if it has a row (these bits stay in the cache).
         rows: the vectors of words and subwords.
         outputs: the vectors of the tree's nodes.

@@ -169,7 +169,7 @@ def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: An
     A label is a language's number.
 
     Args:
-        codes: int32[n], each message's own label, -1: none.
+        codes: int32[n], each message's own label; -1: no label.
         is_sure: bool[n].
         script: int32[n], 0 or 1; messages with other values get -1.
         last: int32[rows, 2 scripts], the last sure label of each author and each chat by script, -1: none; it is

@@ -1,4 +1,4 @@
-r"""Find names and numbers that are written in code, letter by letter, or behind a count.
+r"""Find names and numbers that are written in code, letter by letter, or after a count.
 
     %D0%97%D0%B0   &#1047;   \u0417   ilse＠example.org   I l s e   2xIlse
 

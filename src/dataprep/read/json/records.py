@@ -1,6 +1,7 @@
 """Base class of readers whose records become JSON objects: rows of tables, elements of JSON arrays, and the like.
 
-The objects pass through the kernels of JSON Lines, so that the text, columns, sources and `meta` are as of these.
+The objects pass through the kernels of JSON Lines, so that the text, columns, sources and `meta` are
+those of JSON Lines.
 """
 
 from __future__ import annotations

@@ -22,9 +22,10 @@ class Rows(NamedTuple):
     Attributes:
         tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
         learn: bool (B, T), whether each target counts; None: all do.
-        begins: bool (B, T), whether each input begins a document that must not see the inputs before it; None: none.
+        begins: bool (B, T), whether each input begins a document that must not see the inputs before it; None: no input
+            does.
         prefix: bool (B, T), whether each input belongs to its document's prefix, whose tokens all attend to each
-            other; None: none.
+            other; None: no input does.
     """
 
     tokens: NDArray[Any]

@@ -71,7 +71,7 @@ def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
     The result is bool (B, 1, T, stop).
 
     - position_BT: int64 (B, T), offset of each new token in its row.
-    - prefix_B: int64 (B), length of each row's prefix, whose tokens all attend to each other; 0: none.
+    - prefix_B: int64 (B), length of each row's prefix, whose tokens all attend to each other; 0: no prefix.
     """
     q_BT1, s, prefix_B11 = position_BT[:, :, None], torch.arange(stop), prefix_B[:, None, None]
     return ((s <= q_BT1) | ((s < prefix_B11) & (q_BT1 < prefix_B11)))[:, None]
