@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, need
+from dataprep.errors import WorkerDied, need, portable
 from dataprep.store.place import here
 from dataprep.store.progress import track
 
@@ -77,7 +77,7 @@ class Ray:
             while running:
                 item, reference = running[0]
                 try:
-                    answer = ray.get(reference)
+                    answer, error = ray.get(reference)
                 except ray.exceptions.RayTaskError as e:
                     if isinstance(e.cause, ray.exceptions.RayError):  # a task that was cancelled
                         raise _failed(item, e.cause) from e
@@ -88,6 +88,9 @@ class Ray:
                     raise WorkerDied(msg) from e
                 except ray.exceptions.RayError as e:  # a node or its raylet ended, for example
                     raise _failed(item, e) from e
+                if error is not None:
+                    raised = cloudpickle.loads(error)
+                    raise raised from getattr(raised, "cause", None)
                 running.popleft()
                 running.extend(map(start, itertools.islice(waiting, 1)))
                 yield cloudpickle.loads(answer)
@@ -103,15 +106,21 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
     return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
 
-def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
+def _work_elsewhere(
+    path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
+) -> tuple[bytes, None] | tuple[None, bytes]:
     """Run a task in a Ray worker, with the module search path of the driver, and its working folder if there is one.
 
-    apart: the task runs in a process of this Runner.
+    apart: the task runs in a process of this Runner. Returns the result and None, or None and the error: Ray would send
+    an error as text, and ends the worker if this text is no UTF-8.
     """
     sys.path.extend(p for p in path if p not in sys.path)
     with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
         os.chdir(folder)
-    if apart is None:
-        return work(task, item)
-    own = kept(apart, lambda: apart)  # whose process later tasks use, too
-    return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)]))))
+    try:
+        if apart is None:
+            return work(task, item), None
+        own = kept(apart, lambda: apart)  # whose process later tasks use, too
+        return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)])))), None
+    except Exception as e:  # noqa: BLE001 - raised again by the driver
+        return None, bytes(cloudpickle.dumps(portable(e)))
