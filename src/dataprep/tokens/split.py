@@ -5,6 +5,7 @@ Nothing is stored: `train_bpe`, `encode` and later callers compute the same spli
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -183,8 +184,8 @@ def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
 
 def check_share(name: str, share: float) -> None:
     """Raise PlanError if `share` is not from 0 to 1; name: the parameter's name, for the message."""
-    if not 0 <= share <= 1:
-        msg = f"{name}={share} must be a share of the documents, from 0 to 1"
+    if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
+        msg = f"{name}={share!r} must be a share of the documents, from 0 to 1"
         raise PlanError(msg)
 
 
