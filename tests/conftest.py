@@ -98,6 +98,7 @@ def dataprep(monkeypatch, capsys):
     from dataprep import cli
 
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # the library of the command line sets its own
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])
