@@ -56,7 +56,7 @@ def _no_sync():
 
     patch = pytest.MonkeyPatch()
     patch.setattr(workers, "_begin", unsynced.begin)
-    patch.setattr(os, "fsync", lambda _: None)
+    patch.setattr(os, "fsync", unsynced.nothing)
     yield
     patch.undo()
 
