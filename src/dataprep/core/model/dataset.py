@@ -266,9 +266,8 @@ class Dataset(Documents):
         kept = self._home.kept
         if kept.readable is None:
             return Dataset(removed.dropped_parts(self._home))
-        listed = self._home.path(folder.FORGET_LIST)
-        parts = open_dataset(kept.url).parts
-        return Dataset(tuple(replace(part, forgotten=listed if files.exists(listed) else "") for part in parts))
+        listed, parts = removed.forget_list_of(self._home), open_dataset(kept.url).parts
+        return Dataset(tuple(replace(part, forgotten=listed) for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return the texts that a stage cut out, as a Dataset: a document's pieces, joined by line feeds.
