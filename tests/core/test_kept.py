@@ -156,11 +156,11 @@ def test_a_killed_run_is_completed(given, monkeypatch) -> None:
     def run() -> dp.Dataset:
         return dp.Pipeline(*stages()).run(read(given), str(out), keep_dropped=True)
 
-    for at in kills(monkeypatch, empty, out.parent, run, step=9):
+    for at in kills(monkeypatch, empty, out.parent, run, step=19):
         run()
         assert bytes_of(out) == wanted, at
         tried += 1
-    assert tried >= 5
+    assert tried >= 2
 
 
 def test_a_killed_forget_is_completed(given, monkeypatch) -> None:
@@ -172,10 +172,10 @@ def test_a_killed_forget_is_completed(given, monkeypatch) -> None:
     ids = [*(row["id"] for row in gone), *kept]
     assert len(ids) == 2
     tried = 0
-    for at in kills(monkeypatch, made, out.parent, lambda: dp.forget(str(out), ids), step=9):
+    for at in kills(monkeypatch, made, out.parent, lambda: dp.forget(str(out), ids), step=19):
         dp.forget(str(out), ids)
         left = dp.open_dataset(str(out)).dropped().take(9)
         assert not any("كان" in row["text"] for row in left), at
         assert not traces(out, ["كان"]), at
         tried += 1
-    assert tried >= 3
+    assert tried >= 2
