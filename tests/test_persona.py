@@ -307,7 +307,7 @@ def test_a_jsonl_of_others_is_kept(tmp_path, name):
     (tmp_path / "chat.txt").write_text("\n".join(lines) + "\n")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text("mine")
-    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; give another folder as out"):
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; choose another folder as out"):
         persona(str(tmp_path / "chat.txt"), NAMES[1], tmp_path / "out", format="whatsapp", vocab_size=300)
     assert (tmp_path / "out" / name).read_text() == "mine"
 

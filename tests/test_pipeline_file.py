@@ -299,7 +299,7 @@ def test_the_record_keeps_what_a_later_version_added(tmp_path, has_journal):
     files.write_json(str(out / "run.json"), {"a": 1, "steps": ["x"]})
     if not has_journal:
         (out / ".dataprep-journal").unlink()
-        with pytest.raises(StaleOutput, match=r"run.json exists and is not the record of a run; give another file$"):
+        with pytest.raises(StaleOutput, match=r"run.json exists and is not the record of a run; choose another file$"):
             list(pipeline_file.execute(steps, str(out), None))
         assert files.read_json(str(out / "run.json")) == {"a": 1, "steps": ["x"]}
 

@@ -120,9 +120,11 @@ class PlanError(DataprepError):
 
 
 class ReadError(DataprepError):
-    """An input file cannot be read; path: the file, offset: position of the error in decompressed bytes.
+    """An input file cannot be read.
 
     Attributes:
+        path: the file.
+        offset: position of the error in decompressed bytes.
         reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no
             document.
     """

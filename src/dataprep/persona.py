@@ -1,4 +1,4 @@
-"""persona: make a fine-tuning set that teaches a model to answer like one person, from exports of chats.
+"""persona: make a fine-tuning set that teaches a model to answer like one person, from chat exports.
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
@@ -225,7 +225,7 @@ def persona(
     def joined(turns: Turns) -> Dataset:
         made = Pipeline(turns).run(messages, out=f"{folder}/conversations", runner=run_context, replace=replace)
         if not made.count:
-            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; give more chats"
+            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; provide more chats"
             raise PlanError(msg)
         return made
 
@@ -295,7 +295,11 @@ def _letters(batch: Batch) -> I64:
 
 
 def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name
-    """Return {"conversation": id}, the column that windows have too; id: that of the conversation's first message."""
+    """Return {"conversation": id}, the column that windows have too.
+
+    Args:
+        id: the id of the conversation's first message.
+    """
     return {"conversation": id}
 
 

@@ -279,7 +279,7 @@ def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp
         (["plan", "nowhere.jsonl"], 1, "nowhere.jsonl"),
         (["prune", "nowhere"], 1, "not a folder"),
         (["search", "nowhere", "text"], 1, "no sealed Dataset"),
-        (["search", "nowhere"], 1, "give either a text"),
+        (["search", "nowhere"], 1, "pass either a text"),
         (["train", "nowhere", "--out", "x", "--preset", "huge"], 1, "huge"),
         (["bake"], 2, "bake"),
         (["run"], 2, "pipeline"),

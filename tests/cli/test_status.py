@@ -149,5 +149,5 @@ def test_other_folders_are_refused(dataprep, tmp_path, name):
     (tmp_path / "notes" / "a.txt").write_text("a note")
     code, said, other = dataprep("status", tmp_path / name)
     assert (code, said, other.count("\n")) == (1, "", 1)
-    assert "give the folder of a run" in other
+    assert "pass the folder of a run" in other
     assert {p.name for p in tmp_path.rglob("*")} == {"empty", "notes", "a.txt"}

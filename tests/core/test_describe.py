@@ -187,7 +187,7 @@ def test_a_pipeline_is_shown_as_its_call():
 
     with pytest.raises(dp.DataprepError, match="Thawed must be frozen, since workers get copies; write @dataclass"):
         dp.Pipeline(Thawed())
-    with pytest.raises(dp.DataprepError, match=r"^5 is not a stage; give stages such as"):
+    with pytest.raises(dp.DataprepError, match=r"^5 is not a stage; pass stages such as"):
         dp.Pipeline(dp.Filter(read), 5)
 
 

@@ -30,7 +30,7 @@ def test_a_file_with_a_field_more_may_be_replaced(tmp_path, begin) -> None:
     refused.append(lambda: (tmp_path / "a.json").write_text(json.dumps({"checksum": "0" * 32, **damage})))
     for write in refused:
         write()
-        with pytest.raises(StaleOutput, match=r"a.json exists and is not a record; give another file$"):
+        with pytest.raises(StaleOutput, match=r"a.json exists and is not a record; choose another file$"):
             owned.check_file(url, "a record", begin)
 
 

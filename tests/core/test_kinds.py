@@ -97,7 +97,7 @@ def test_another_result_is_refused_and_stays(made, tmp_path, there) -> None:
         kind = MAKES.get(name, name)
         if kind == there or there in BESIDE.get(kind, ()):
             continue
-        with pytest.raises(StaleOutput, match=f"^{re.escape(str(out))} holds {NOUNS[there]}; give another folder"):
+        with pytest.raises(StaleOutput, match=f"^{re.escape(str(out))} holds {NOUNS[there]}; choose another folder"):
             write(str(out))
         assert bytes_in(out) == before, name
     assert writers.keys() >= NOUNS.keys()
@@ -130,7 +130,7 @@ def test_a_run_without_a_checkpoint_and_a_commit_under_way_count(made, tmp_path)
     names = [path.name for path in (tmp_path / "moved" / "_unfinished").iterdir()]
     (tmp_path / "moved" / "_unfinished" / "ready.json").write_text(json.dumps({"files": names, "gone": []}))
     assert kinds.held(str(tmp_path / "moved")) == [MODEL]
-    with pytest.raises(StaleOutput, match="moved holds a Hugging Face model; give another folder as out"):
+    with pytest.raises(StaleOutput, match="moved holds a Hugging Face model; choose another folder as out"):
         writers[DATASET](str(tmp_path / "moved"))
 
 
@@ -149,7 +149,7 @@ def test_remote_folders_have_kinds(made) -> None:
     dp.Tokenizer.of_bytes().save("memory://kinds/tok")
     for name, kind in (("clean", [DATASET]), ("tok", [TOKENIZER]), ("none", [])):
         assert kinds.held(f"memory://kinds/{name}") == kind
-    with pytest.raises(StaleOutput, match="memory://kinds/tok holds a tokenizer; give another folder"):
+    with pytest.raises(StaleOutput, match="memory://kinds/tok holds a tokenizer; choose another folder"):
         dp.Pipeline().run(clean, "memory://kinds/tok", replace=True)
 
 
@@ -162,11 +162,11 @@ def test_the_same_tokenizer_may_be_beside(made, tmp_path) -> None:
     tok.save(out)
     assert sorted(kinds.held(out)) == sorted([TOKENS, TOKENIZER])
     assert dp.verify(out) == {out: []}
-    with pytest.raises(StaleOutput, match="x holds token shards; give another folder as out"):
+    with pytest.raises(StaleOutput, match="x holds token shards; choose another folder as out"):
         dp.train_bpe(clean, 280, out=out, min_bytes=1)
-    with pytest.raises(StaleOutput, match="x holds a tokenizer; give another folder as out"):
+    with pytest.raises(StaleOutput, match="x holds a tokenizer; choose another folder as out"):
         dp.encode(clean, dp.train_bpe(clean, 280, min_bytes=1), out, val=0.05, replace=True)
-    with pytest.raises(StaleOutput, match="x holds a tokenizer; give another folder as out"):
+    with pytest.raises(StaleOutput, match="x holds a tokenizer; choose another folder as out"):
         dp.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True)
     assert dp.verify(out) == {out: []}
     assert (dp.Tokenizer.load(out).hash, dp.Shards.open(out).root) == (tok.hash, shards.root)
@@ -186,5 +186,5 @@ def test_a_folder_in_the_way_is_called_what_it_is(made, tmp_path) -> None:
     """A file of another call is not called somebody else's."""
     writers = made[1]
     dp.Pipeline().run(docs_in(tmp_path), str(tmp_path / "run" / "clean"))
-    with pytest.raises(StaleOutput, match="run holds clean, which is of another result; give another folder as out"):
+    with pytest.raises(StaleOutput, match="run holds clean, which is of another result; choose another folder as out"):
         writers[DATASET](str(tmp_path / "run"))

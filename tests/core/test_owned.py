@@ -70,7 +70,7 @@ def test_out_is_never_the_input(tmp_path, monkeypatch, form):
     names = {"same": done.url, "relative": "in/../in/one", "link": "link", "slash": f"{done.url}/",
              "data": "link/data/more", "above": "in"}  # fmt: skip
     for given in (done, dp.read("link")):
-        with pytest.raises(PlanError, match="the input .*; give another folder as out"):
+        with pytest.raises(PlanError, match="the input .*; choose another folder as out"):
             Pipeline(*STAGES).run(given, names[form], replace=True)
     assert everything(tmp_path / "in") == before
 
@@ -130,7 +130,7 @@ def test_an_out_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name, state in (("file", "File exists"), ("link", "it is a link to nowhere"), ("file/out", "Not a directory")):
-        with pytest.raises(PlanError, match=rf"cannot be written \({state}\); give another folder as out"):
+        with pytest.raises(PlanError, match=rf"cannot be written \({state}\); choose another folder as out"):
             list(pipeline_file.execute([], str(tmp_path / name), None))
 
 

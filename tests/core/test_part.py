@@ -63,7 +63,7 @@ def test_a_plain_reader_has_defaults():
     assert Jsonl().cuts("a.jsonl", 11, 10) == [(0, 10, 10), (10, 11, 1)]
     assert Part((), reader).number == 0
     assert Slice("a.jsonl", 0, listed="*.jsonl") == piece  # the same file, whatever named it
-    with pytest.raises(PlanError, match=r"a: Reader does not know the types of x, y; give columns="):
+    with pytest.raises(PlanError, match=r"a: Reader does not know the types of x, y; set columns="):
         reader.types_of("a", ("x", "y"))
     for call in (lambda: reader(piece, Ledger("read")), lambda: reader.pick(piece, np.array([1], np.uint64))):
         with pytest.raises(NotImplementedError):

@@ -265,7 +265,7 @@ def test_the_input_is_not_written_over(tmp_path):
     place.write_text('{"text": "one", "more": 1}\n')
     os.symlink(place, tmp_path / "link.jsonl")
     for path in (place, tmp_path / "link.jsonl"):
-        with pytest.raises(PlanError, match="is one of the input files, or the next run .*; give another file as out"):
+        with pytest.raises(PlanError, match="is one of the input files, or the next .*; choose another file as out"):
             read(str(place)).write(str(path))
     assert place.read_text() == '{"text": "one", "more": 1}\n'
 

@@ -68,7 +68,7 @@ def test_a_folder_around_the_input_is_refused(tmp_path, monkeypatch, job):
     """A folder that holds the input is no folder for results, also through a link."""
     os.symlink(tmp_path, tmp_path / "link")
     for out in (str(tmp_path), str(tmp_path / "link")):
-        with pytest.raises(PlanError, match="holds the input .*; give another folder as out"):
+        with pytest.raises(PlanError, match="holds the input .*; choose another folder as out"):
             WRITERS[job](tmp_path, out)
     assert sorted(os.listdir(tmp_path)) == ["in", "link"]
 
@@ -115,7 +115,7 @@ def test_a_tokenizer_of_others_is_not_replaced(tmp_path, job):
     if job == "mix":
         dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.0)
     write = {**WRITERS, "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": home / "e"}, out)}[job]
-    with pytest.raises(StaleOutput, match=r"tokenizer.json belongs to another tokenizer; give another folder as out"):
+    with pytest.raises(StaleOutput, match=r"tokenizer.json belongs to another tokenizer; choose another folder as out"):
         write(tmp_path, out)
     assert (out / "tokenizer.json").read_bytes() == b"mine"
     (out / "tokenizer.json").write_bytes(BYTES.file)
@@ -129,7 +129,7 @@ def test_a_folder_of_another_tokenizer_is_kept(tmp_path, name):
         out = tmp_path / str(k)
         out.mkdir()
         (out / name).write_text('{"mine": 1}')
-        with pytest.raises(StaleOutput, match=f"{name} belongs to another tokenizer; give another folder"):
+        with pytest.raises(StaleOutput, match=f"{name} belongs to another tokenizer; choose another folder"):
             write(out)
         assert (out / name).read_text() == '{"mine": 1}'
         (out / name).unlink()

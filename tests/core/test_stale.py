@@ -24,7 +24,7 @@ def test_it_says_which_stage_field_or_file_changed(tmp_path):
         return dp.Pipeline(*stages).run(dp.read(str(tmp_path / "*.jsonl")), out=str(tmp_path / "out"))
 
     def says(*stages):
-        with pytest.raises(StaleOutput, match=r"; give another folder as out, or replace=True$") as e:
+        with pytest.raises(StaleOutput, match=r"; choose another folder as out, or replace=True$") as e:
             run(*stages)
         return str(e.value)
 
@@ -49,7 +49,7 @@ def test_token_shards_say_it_too(tmp_path, tok):
     texts.write_text('{"text": "one text of some words"}\n' * 3)
 
     def says(make, **settings):
-        with pytest.raises(StaleOutput, match=r" \((.+)\); give another folder as out, or replace=True$") as e:
+        with pytest.raises(StaleOutput, match=r" \((.+)\); choose another folder as out, or replace=True$") as e:
             make(out=str(out), **settings)
         return str(e.value)
 

@@ -184,7 +184,7 @@ def test_an_older_dump_is_not_the_output(tmp_path) -> None:
     docs = write(tmp_path / "a.jsonl", dumps_of(0)[0])
     old = dp.Pipeline(Exact()).run(docs, str(tmp_path / "old"))
     for out in (old.url, f"{tmp_path}/b/../old/"):
-        with pytest.raises(PlanError, match="which a stage reads; give another folder"):
+        with pytest.raises(PlanError, match="which a stage reads; choose another folder"):
             dp.Pipeline(MinHash(against=old.url)).run(docs, out, replace=True)
     assert len(dp.open_dataset(old.url)) == len(old)
 

@@ -177,7 +177,7 @@ def _pair(folder, reference, wild):
         (["the same"] * 80, made_up("Latn", 1, 60), {}, "different documents, but has 1;"),
         (made_up("Latn", 1, 60), ["x"], {}, "the crawl sample must have at least 50"),
         (made_up("Latn", 1, 30) + made_up("Arab", 1, 30), made_up("Latn", 1, 60), {}, "50% Latin, 50% Arabic; fit one"),
-        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {}, "at least 10 documents in other languages .* has 1; give"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {}, "at least 10 documents in other languages .* has 1; pass"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"vocab_size": 12}, "Vocabulary size is smaller"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"order": 9}, "order=9 must be from 2 to 6"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"quantile": 2}, "quantile=2 must be a share"),
@@ -226,7 +226,7 @@ def test_files_of_others_are_not_replaced(tmp_path, name):
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("mine")
-    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; give another folder"):
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; choose another folder"):
         fit_language("mine", docs, docs, out=str(out), replace=True)
     assert [(p.name, p.read_text()) for p in out.iterdir()] == [(name, "mine")]
 

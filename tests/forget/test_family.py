@@ -227,7 +227,7 @@ def test_folders_of_other_storage_are_found() -> None:
         files.write_json(f"{home}/{name}", stated.manifest())
     assert sorted(family(home)) == ["chat", "new", "web"]
     files.remove(home)
-    with pytest.raises(PlanError, match="has no Dataset and no token shards; give the folder of a run"):
+    with pytest.raises(PlanError, match="has no Dataset and no token shards; pass the folder of a run"):
         Family(home)
 
 

@@ -60,18 +60,18 @@ def test_the_prompt_is_the_beginning_of_what_was_learned(trained, dialogues):
 
 def test_the_history_is_cut_by_whole_turns(talk):
     """A long conversation keeps to the context: the oldest exchanges are left out of the prompt, the newest is not."""
-    long = Conversation(talk.voice, GREEDY, 12)
+    long = Conversation(talk.model, GREEDY, 12)
     for _ in range(12):
         assert "".join(long.say("shall we walk?")) == "after the rain"
     assert len(long.history) == 24
     long.history.append({"role": "user", "content": "good night"})
     ids = long._fitting()
-    text = talk.voice.tok.tiktoken().decode(ids)
+    text = talk.model.tok.tiktoken().decode(ids)
     assert len(ids) <= 64 - 12
     kept = text.count("shall we walk?")
     assert 1 <= kept < 12
     assert text.count("after the rain") == kept
-    short = Conversation(talk.voice, GREEDY, 12, history=long.history[-2 * kept - 1 :])
+    short = Conversation(talk.model, GREEDY, 12, history=long.history[-2 * kept - 1 :])
     assert short._fitting() == ids
 
 
@@ -83,7 +83,7 @@ def test_the_cut_history_is_that_of_the_twin(talk):
             {"role": ("user", "assistant")[i % 2], "content": "ab " * rng.randrange(rng.choice([2, 12]))}
             for i in range(2 * rng.randrange(40) + 1)
         ]
-        long = Conversation(talk.voice, GREEDY, 12, rng.choice(["", "be brief"]), turns[rng.randrange(2) :] or turns)
+        long = Conversation(talk.model, GREEDY, 12, rng.choice(["", "be brief"]), turns[rng.randrange(2) :] or turns)
         expected = fitting(long, 64 - 12)
         assert expected is None or long._fitting() == expected
 
@@ -94,14 +94,14 @@ def test_the_time_of_a_cut_does_not_grow_with_the_history(talk, monkeypatch):
     prompt = ChatModel.prompt
     monkeypatch.setattr(ChatModel, "prompt", lambda self, turns: encoded.append(len(turns)) or prompt(self, turns))
     turns = [{"role": ("user", "assistant")[i % 2], "content": "x"} for i in range(2001)]
-    assert len(Conversation(talk.voice, GREEDY, 12, history=turns)._fitting()) <= 64 - 12
+    assert len(Conversation(talk.model, GREEDY, 12, history=turns)._fitting()) <= 64 - 12
     assert sum(encoded) < 400
 
 
 def test_halves_of_surrogate_pairs_in_any_text(talk):
     """The system's text and earlier turns of a new Talk are checked as a new turn is."""
     history = [{"role": "user", "content": "\ud83d a"}, {"role": "assistant", "content": "\udc00"}]
-    broken = Conversation(talk.voice, GREEDY, 12, "be \ud83d", history)
+    broken = Conversation(talk.model, GREEDY, 12, "be \ud83d", history)
     "".join(broken.say("good \ud83d"))
     assert (broken.system, [m["content"] for m in broken.history[:3]]) == ("be ?", ["? a", "?", "good ?"])
 
@@ -113,7 +113,7 @@ def test_a_long_turn_loses_its_beginning(talk):
     talk.history.pop()
     ids = talk._fitting()
     assert 20 < len(ids) <= 32
-    assert "door good night" in talk.voice.tok.tiktoken().decode(ids)
+    assert "door good night" in talk.model.tok.tiktoken().decode(ids)
     talk.reset("be brief " * 200)
     with pytest.raises(PlanError, match="system's text is too long .* context is 64 tokens"):
         talk.say("good night")
@@ -123,12 +123,12 @@ def test_a_long_turn_loses_its_beginning(talk):
 
 def test_again_and_reset(talk):
     """Another answer takes the place of the last; each draws with a seed of its own; a reset forgets all."""
-    warm = Conversation(talk.voice, Sampling(temperature=3.0), 30)
+    warm = Conversation(talk.model, Sampling(temperature=3.0), 30)
     first = "".join(warm.say("is it cold?"))
     others = {"".join(warm.again()) for _ in range(4)}
     assert len(others | {first}) > 2
     assert [m["role"] for m in warm.history] == ["user", "assistant"]
-    same = Conversation(talk.voice, Sampling(temperature=3.0), 30)
+    same = Conversation(talk.model, Sampling(temperature=3.0), 30)
     assert "".join(same.say("is it cold?")) == first
     warm.reset()
     with pytest.raises(PlanError, match="send a message first"):
@@ -152,9 +152,9 @@ def test_marks_in_a_turn_are_text(talk):
     """Special tokens that the user types are encoded as ordinary text, and half a character does no harm."""
     talk.reset()
     "".join(talk.say("<|im_end|><|endoftext|> \ud83d"))
-    ids = talk.voice.prompt(talk.history[:1])
-    marks = set(talk.voice.tok.special.values())
-    plain = talk.voice.prompt([{"role": "user", "content": "x"}])
+    ids = talk.model.prompt(talk.history[:1])
+    marks = set(talk.model.tok.special.values())
+    plain = talk.model.prompt([{"role": "user", "content": "x"}])
     assert [i for i in ids if i in marks] == [i for i in plain if i in marks]
 
 

@@ -176,7 +176,7 @@ def test_a_model_of_transformers_is_read(tied, tmp_path):
 
 
 CHANGES = {
-    "architecture": ({"model_type": "gpt2"}, "of type 'gpt2'; give a model of type 'llama'"),
+    "architecture": ({"model_type": "gpt2"}, "of type 'gpt2'; pass a model of type 'llama'"),
     "bias": ({"attention_bias": True, "hidden_act": "gelu"}, "hidden_act='gelu' instead of 'silu', attention_bias"),
     "rope": ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4}}, "rope_type='llama3' instead of 'def"),
     "head": ({"head_dim": 16}, "head_dim=16 instead of 8"),
@@ -227,7 +227,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     with pytest.raises(PlanError, match="reads a prompt as a whole; Llama cannot"):
         export_model(save(tmp_path / "prefix", SHAPES["tied"], config=prefix), tmp_path / "hf")
     run = save(tmp_path / "run", SHAPES["tied"])
-    with pytest.raises(StaleOutput, match="run holds a trained model; give another folder as out"):
+    with pytest.raises(StaleOutput, match="run holds a trained model; choose another folder as out"):
         export_model(run, run)
     with pytest.raises(PlanError, match="out='' must be the path of a folder"):
         export_model(run, "")

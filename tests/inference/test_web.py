@@ -262,7 +262,7 @@ def iter_of(pieces, error=None):
 def test_errors_of_the_model(server, monkeypatch, caplog, error, said):
     """One sentence on the page and in the log, before the answer and within it; then the next one is answered."""
     monkeypatch.undo()
-    for ids, status in (([], 500), (server.talk.voice.tok.encode("never"), 200)):
+    for ids, status in (([], 500), (server.talk.model.tok.encode("never"), 200)):
         with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "dataprep"):
             patched.setattr(voice_module, "generate", lambda *_, ids=ids, **__: iter_of(ids, error))
             caplog.clear()
@@ -280,7 +280,7 @@ def test_it_listens_to_this_machine_only(server, trained):
     assert server.server_address[0] == "127.0.0.1"
     assert ChatServer.__init__.__kwdefaults__["host"] == "127.0.0.1"
     with pytest.raises(PlanError, match=r"cannot listen on 127\.0\.0\.1:\d+ .*another --port"):
-        ChatServer(server.talk.voice, port=server.server_port)
+        ChatServer(server.talk.model, port=server.server_port)
 
 
 def test_command(trained, dataprep, monkeypatch):
@@ -296,7 +296,7 @@ def test_command(trained, dataprep, monkeypatch):
     assert code == 0
     assert out.startswith(seen[0])
     for words, said in (
-        (("--web", "--say", "hi"), "give one of the two"), (("--port", 80), "add --web, or leave --port out"),
+        (("--web", "--say", "hi"), "use one of the two"), (("--port", 80), "add --web, or leave --port out"),
         (("--host", "::1", "--say", "hi"), "add --web, or leave --host out"),
     ):  # fmt: skip
         code, out, err = dataprep("chat", trained["chatml"], *words)

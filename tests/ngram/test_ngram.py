@@ -269,6 +269,6 @@ def test_the_text_is_not_written_over(tmp_path):
     text.write_text("a b c\n")
     (tmp_path / "link").symlink_to(text)
     for texts, out in ((text, text), (text, tmp_path / "link"), (tmp_path, text)):
-        with pytest.raises(PlanError, match="is one of the texts, or the next run .*; give another file as out"):
+        with pytest.raises(PlanError, match="is one of the texts, or the next run .*; choose another file as out"):
             train(str(texts), out=str(out), order=2, discount_fallback=True)
     assert text.read_text() == "a b c\n"

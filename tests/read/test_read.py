@@ -153,7 +153,7 @@ def test_no_path(path) -> None:
 @pytest.mark.parametrize("path", [[1.5], ["a.jsonl", None], {"news": [b"a"]}])
 def test_a_path_that_is_none(path) -> None:
     """Each item of a list must be a path or a Dataset."""
-    with pytest.raises(PlanError, match=r"^(1\.5|None|b'a') in path= is not a path or a Dataset; give paths"):
+    with pytest.raises(PlanError, match=r"^(1\.5|None|b'a') in path= is not a path or a Dataset; pass paths"):
         dp.read(path)
 
 

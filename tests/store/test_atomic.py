@@ -99,7 +99,7 @@ def test_pipes_are_not_opened(tmp_path):
         with pytest.raises(error):
             atomic.read_bytes(tmp_path / name)
     for name, state in (("pipe", "it is not a file"), (".", "it is a folder")):
-        with pytest.raises(DataprepError, match=rf"cannot be written \({state}\); give another path"), whole(
+        with pytest.raises(DataprepError, match=rf"cannot be written \({state}\); choose another path"), whole(
             f"{tmp_path}/{name}"
         ):
             pytest.fail("written")

@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path, kind):
     if kind == "no rights" and os.access(tmp_path / "closed", os.W_OK):
         pytest.skip("this user may write anywhere")
     out = {"file": "file", "below a file": "file/out", "no rights": "closed/out"}[kind]
-    sentence = r"cannot be written \(.*\); give another folder as out"
+    sentence = r"cannot be written \(.*\); choose another folder as out"
     with pytest.raises(DataprepError, match=sentence), held(str(tmp_path / out)):
         pytest.fail("written")
 

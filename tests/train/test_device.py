@@ -102,7 +102,7 @@ def test_what_is_no_folder_is_refused(shards, config, tmp_path):
     with pytest.raises(PlanError, match="shards=None must be a folder"):
         train(None, out=tmp_path / "run", config=config)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(DataprepError, match=r"file cannot be written \(it is a file\); give another folder as out"):
+    with pytest.raises(DataprepError, match=r"file cannot be written \(it is a file\); choose another folder as out"):
         train(shards, out=tmp_path / "file", config=config, quiet=True)
     with pytest.raises(PlanError, match="out='' must be the path of a folder"):
         train(shards, out="", config=config, quiet=True)

@@ -8,7 +8,7 @@ def fitting(talk, most):
     system = [{"role": "system", "content": talk.system}] if talk.system else []
     turns = list(talk.history)
     while True:
-        ids = talk.voice.prompt([*system, *turns])
+        ids = talk.model.prompt([*system, *turns])
         if len(ids) <= most:
             return ids
         if len(turns) == 1:

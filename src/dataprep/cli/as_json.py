@@ -58,7 +58,10 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
 
 
 def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
-    """Return the figures of the duplicates that a run dropped; stages: the statistics of its stages."""
+    """Return the figures of the duplicates that a run dropped.
+
+    - stages: the statistics of its stages.
+    """
     from dataprep.history.clusters import find_clusters, pair_alarms
 
     found = find_clusters(folder)
@@ -111,7 +114,11 @@ def _amount(amount: Amount) -> dict[str, int]:
 
 
 def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) -> dict[str, Any]:
-    """Return the figures of `plan`; allowed: bytes of memory that may be used, worker_bytes: memory of one worker."""
+    """Return the figures of `plan`.
+
+    - allowed: bytes of memory that may be used.
+    - worker_bytes: memory of one worker.
+    """
     needs = [("all workers together", found.peak_bytes * workers)]
     needs += [(held.what, held.n_bytes + worker_bytes) for held in found.reserved]
     return {
@@ -130,7 +137,10 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
 
 
 def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the problems that `verify` found in a folder; totals: its manifest's totals, None if it is damaged."""
+    """Return the problems that `verify` found in a folder.
+
+    - totals: the totals of the folder's manifest; None if the manifest is damaged.
+    """
     stated = totals or dict.fromkeys(("kind", "documents", "bytes", "tokens", "root"))
     found = [{"file": p.file, "problem": p.found, "fix": p.do} for p in problems]
     return {"folder": url, "good": not problems, **stated, "problems": found}

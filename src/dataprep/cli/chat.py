@@ -19,7 +19,7 @@ Temperature = Annotated[
     float, typer.Option(help="0: always the most probable token; 1: the model's own probabilities.")
 ]
 TopK = Annotated[int | None, typer.Option(min=0, help="Sample only from the k most probable tokens; 0: from all.")]
-TopP = Annotated[float, typer.Option(help="Sample only from the most probable tokens, with a total probability of p.")]
+TopP = Annotated[float, typer.Option(help="Sample only from the most probable tokens with a total probability of p.")]
 MinP = Annotated[float, typer.Option(help="Sample only from tokens at least p times as probable as the best.")]
 Penalty = Annotated[float, typer.Option(help="Above 1: tokens that occurred before become less probable.")]
 Seed = Annotated[int | None, typer.Option(help="The same seed produces the same text; random by default.")]
@@ -62,7 +62,7 @@ def chat(
     from dataprep.inference.terminal import replace_errors
 
     if web and say:
-        msg = "--say prints answers and --web serves a page; give one of the two"
+        msg = "--say prints answers and --web serves a page; use one of the two"
         raise PlanError(msg)
     alone = next((name for name, value in (("--host", host), ("--port", port)) if value is not None and not web), None)
     if alone:
@@ -71,17 +71,17 @@ def chat(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = ChatModel.load(folder, template=template, device=device)
+    model = ChatModel.load(folder, template=template, device=device)
     if web:
         from dataprep.inference.web import ChatServer
 
         host, port = "127.0.0.1" if host is None else host, 8000 if port is None else port
-        with ChatServer(voice, how, max_tokens, system=system, host=host, port=port) as server:
+        with ChatServer(model, how, max_tokens, system=system, host=host, port=port) as server:
             print(f"{server.url} - Ctrl-C ends", flush=True)
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         return
-    talk = Conversation(voice, how, max_tokens)
+    talk = Conversation(model, how, max_tokens)
     talk.reset(system)
     if say is None:
         talk_in_terminal(talk)
@@ -109,14 +109,14 @@ def generate(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = ChatModel.load(folder, device=device)
+    model = ChatModel.load(folder, device=device)
     replace_errors(sys.stdout)
     for number, text in enumerate(prompt or [""]):
         print(("\n" if number else "") + printable(text), end="")
-        for piece in voice.stream([voice.tok.eot, *voice.tok.encode(text)], how, max_tokens=max_tokens):
+        for piece in model.stream([model.tok.eot, *model.tok.encode(text)], how, max_tokens=max_tokens):
             print(piece, end="", flush=True)
         print()
-    sys.stderr.write(_why_fragments(voice.saved))
+    sys.stderr.write(_why_fragments(model.saved))
 
 
 def _why_fragments(saved: Mapping[str, Any]) -> str:

@@ -77,7 +77,10 @@ def _print_largest(console: Console, folder: str, n: int | None, n_lost: int | N
 
 
 def _print_clusters(console: Console, folder: str, shown: list[Cluster], source: str | None, none: str) -> None:
-    """Print clusters, each with a pair of texts; none: the text to print if there are no clusters."""
+    """Print clusters, each with a pair of texts.
+
+    - none: the text to print if there are no clusters.
+    """
     if not shown:
         console.print(none, highlight=False)
     documents = pairs_of(folder, [cluster.examples[0] for cluster in shown])

@@ -64,7 +64,7 @@ CHATS = {paths}
 
 
 def {name}(out, runner):
-    """Read the exports of chats, drop messages that two of them have, and hide names and numbers.
+    """Read the chat exports, drop messages that two of them have, and hide names and numbers.
 
     This is one Pipeline, so that nothing is saved before names are hidden. Names of people who write are found by
     themselves; others that must be hidden, such as nicknames, are passed as names=("...", "..."). key="people.key"

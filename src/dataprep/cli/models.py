@@ -131,7 +131,7 @@ def export_model(
 ) -> None:
     """Write a model as a Hugging Face folder, which transformers opens."""
     if adapter_only:
-        require(not gguf, "--gguf cannot be used with --adapter-only; give one of them")
+        require(not gguf, "--gguf cannot be used with --adapter-only; use one of them")
         from dataprep.inference.adapter import export_adapter
 
         say(export_adapter(folder, out))

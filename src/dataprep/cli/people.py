@@ -1,4 +1,4 @@
-"""The command `people`: propose who has several names in exports of chats."""
+"""The command `people`: propose who has several names in chat exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .options import Screen, Workers, runner_of
 
 def people(
     exports: Annotated[
-        list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them; files of contacts.")
+        list[str], typer.Argument(metavar="EXPORTS...", help="Chat exports, or folders of them; files of contacts.")
     ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The people file to write.")] = "people.toml",
     replace: Annotated[bool, typer.Option("--replace", help="Update an existing file; your edits are kept.")] = False,

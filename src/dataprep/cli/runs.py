@@ -159,7 +159,7 @@ def _print_files(console: Console, title: str, urls: Any) -> None:
 
 
 def persona(
-    exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them.")],
+    exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Chat exports, or folders of them.")],
     person: Annotated[
         list[str] | None,
         typer.Option(
@@ -209,10 +209,10 @@ def persona(
         bool, typer.Option("--train", help="Train a model, first on all chats, then on the answers.")
     ] = False,
     init_from: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: start from this model.")] = None,
-    preset: Annotated[str | None, typer.Option(help="With --train: preset of both trainings; default: tiny.")] = None,
+    preset: Annotated[str | None, typer.Option(help="With --train: preset of both models; default: tiny.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both trainings."),
+        typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both models."),
     ] = None,
     replay: Annotated[float, typer.Option(help="With --train: fraction of plain chats mixed with the answers.")] = 0.25,
     workers: Workers = 1,

@@ -53,7 +53,7 @@ def search(
 ) -> None:
     """Count and show the occurrences of a text in a corpus; with --longest, those of the longest shared passage."""
     if (text is None) == (longest is None):
-        msg = "give either a text to find, or --longest FILE|TEXT"
+        msg = "pass either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)
     if removed and (text is None or is_index(folder)):
         msg = "--removed needs a text to find, and the folder of a Dataset or of a run"

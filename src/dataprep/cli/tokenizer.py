@@ -19,7 +19,7 @@ Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions 
 def train_tokenizer(
     docs: Docs,
     out: Annotated[str, typer.Option(help="Folder for tokenizer.json, or NAME.tiktoken.")],
-    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Number of ids of the vocabulary.")] = 32_000,
+    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Vocabulary size (number of ids).")] = 32_000,
     sample: Annotated[float, typer.Option(help="Fraction of every source and language to learn from.")] = 0.05,
     weights: Weights = "",
     special: Annotated[

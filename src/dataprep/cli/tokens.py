@@ -31,7 +31,7 @@ def verify(
     folder: Annotated[str, typer.Argument(help="Token shards, a sealed Dataset, or the folder of a whole run.")],
     workers: Workers = 1,
     repair: Annotated[
-        str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run: recreate damaged parts.")
+        str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run; recreates damaged parts.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -66,7 +66,10 @@ def _run(steps: list[Any], folder: str, workers: int) -> None:
 
 
 def _print_problems(found: dict[str, Any], of_good: dict[str, Any]) -> None:
-    """Print the result of `verify`; of_good: the totals of each folder without problems."""
+    """Print the result of `verify`.
+
+    - of_good: the totals of each folder without problems.
+    """
     console = Screen(highlight=False)
     for url, problems in found.items():
         if problems:
@@ -96,7 +99,7 @@ def show(
     folder: ShardFolder,
     doc: Annotated[int, typer.Option(help="Number of the document: 0 is the first, -1 the last.")] = 0,
     id_: Annotated[str | None, typer.Option("--id", help="Id of the document: file:position or an integer.")] = None,
-    shard: Annotated[str | None, typer.Option(help="Count --doc within this shard, such as train-00003.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Number --doc within this shard, such as train-00003.")] = None,
     random_: Annotated[bool, typer.Option("--random", help="Show a random document.")] = False,
     tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens to show.")] = 400,
 ) -> None:

@@ -89,7 +89,7 @@ def _print_memory(console: Console, holder: str, needed: int, allowed: int, inst
 def _reading(inputs: list[str]) -> pipeline_file.Step:
     """Return a step that reads input files and seals them."""
     if any(name.endswith(".py") for name in inputs):
-        msg = "plan needs either one pipeline file or input files; give only one of them"
+        msg = "plan needs either one pipeline file or input files; pass only one of them"
         raise PlanError(msg)
 
     def read(out: str, runner: Any) -> Any:

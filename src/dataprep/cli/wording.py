@@ -98,7 +98,11 @@ def _one_name(found: re.Match[str]) -> str:
 
 
 def check_paths(given: dict[str, Any]) -> None:
-    """Raise PlanError if an argument or option that names a file or folder is blank; given: values by parameter."""
+    """Raise PlanError if an argument or option that names a file or folder is blank.
+
+    Args:
+        given: values by parameter.
+    """
     for name in sorted(PATHS & given.keys()):
         for value in given[name] if isinstance(given[name], list) else [given[name]]:
             is_path = not isinstance(value, str) or value.strip()

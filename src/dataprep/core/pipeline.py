@@ -38,7 +38,7 @@ class Pipeline:
     def __init__(self, *stages: Stage | Estimator) -> None:
         for stage in stages:
             if not isinstance(stage, (Stage, Estimator)):
-                msg = f"{stage!r} is not a stage; give stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
+                msg = f"{stage!r} is not a stage; pass stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
                 raise PlanError(msg)
             if is_dataclass(stage) and not type(stage).__dataclass_params__.frozen:
                 msg = f"{type(stage).__name__} must be frozen, since workers get copies; write @dataclass(frozen=True)"

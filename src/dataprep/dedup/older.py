@@ -142,7 +142,7 @@ class Joined:
     Attributes:
         docs: all documents, with shifted ids.
         n_old: the number of parts of the older Datasets.
-        n_first: of the first of them, or of all documents if there is none.
+        n_first: the number of parts of the first older Dataset, or of all documents if there is no older Dataset.
         firsts: the first id of each older Dataset, and of the new documents.
         folders: the folders of the older Datasets.
     """

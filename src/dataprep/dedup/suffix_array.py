@@ -71,7 +71,7 @@ class SuffixArray(Deduplication):
 
     def __post_init__(self) -> None:
         both = f"min_words={self.min_words} and min_bytes={self.min_bytes}"
-        require(self.min_words is None or self.min_bytes is None, f"{both} exclude each other; give one of them")
+        require(self.min_words is None or self.min_bytes is None, f"{both} exclude each other; use one of them")
         least, unit = (1, "words") if self.min_bytes is None else (LEAST_BYTES, "bytes")
         in_range = isinstance(self.width, int) and least <= self.width <= MOST
         require(in_range, f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}")

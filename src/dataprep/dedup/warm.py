@@ -35,7 +35,7 @@ class _Two(Reader):
 def warm(fit: Callable[[Dataset, Runner, str], Any], columns: Sequence[str] = ()) -> None:
     """Compile the kernels that `fit` needs: call `fit(docs, runner, out)` on two equal documents in a temporary folder.
 
-    columns: the names of columns to add to the two documents, filled with a URL.
+    - columns: the names of columns to add to the two documents, filled with a URL.
     """
     reader = _Two(tuple(name for name in columns if name not in B.FIXED))
     docs = Dataset((Part((Slice("warm", 0, fingerprint="warm"),), reader),))

@@ -84,7 +84,7 @@ class BadWords(ScoredFilter):
         check_numbers(self, ["keep_fraction"], most=1)
         entries = read_list(self.name, self.words).splitlines() if isinstance(self.words, str) else self.words
         if not all(isinstance(e, str) for e in entries) or not any(e.strip() for e in entries):
-            msg = f"BadWords: words={self.words!r} must have an entry; give a file with one per line, or a tuple"
+            msg = f"BadWords: words={self.words!r} must have an entry; pass a file with one per line, or a tuple"
             raise PlanError(msg)
         clean = sorted({e.strip() for e in entries} - {""})
         broken = [e for e in clean if any(classes()[ord(c)] & LINE for c in e)]

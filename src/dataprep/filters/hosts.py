@@ -91,7 +91,7 @@ class Hosts(Stage):
         words = {unquote(text).strip() for _, text in _entries(self.banned_words)} - {""}
         object.__setattr__(self, "substrings", tuple(sorted(words)))
         if not (self.blocked or self.allowed or self.substrings):
-            msg = "Hosts must have a rule; give block=, allow= or banned_words=: entries, or the URL of a list"
+            msg = "Hosts must have a rule; set block=, allow= or banned_words=: entries, or the URL of a list"
             raise PlanError(msg)
 
     @property

@@ -66,7 +66,11 @@ class MC4(ScoredFilter):
         return {"mc4_paragraphs": pa.array(count_long_lines(*B.buffers(batch), self.measure))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each document, null to keep it; scores: the columns of `score`."""
+        """Return the reason to drop each document, null to keep it.
+
+        Args:
+            scores: the columns of `score`.
+        """
         return reasons(self, RULES, scores)
 
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:

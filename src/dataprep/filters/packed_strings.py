@@ -63,7 +63,7 @@ def fold_chars(text: str) -> str:
 def fold_char(c: Int, lower: U32) -> Int:
     """Return a code point in lower case, as `fold_chars` writes it.
 
-    lower: uint32, the lower case of each code point.
+    - lower: uint32, the lower case of each code point.
     """
     small = np.int64(lower[c] & POINT)
     return np.int64(0x3C3) if small == 0x3C2 else small

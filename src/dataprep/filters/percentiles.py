@@ -76,7 +76,7 @@ class Percentiles(Estimator):
             )
             raise PlanError(msg)
         if [pa.types.is_floating(kind) or pa.types.is_list(kind) for kind in self.filter.scores.values()] != [True]:
-            msg = f"{self.filter.name} must have one score per document or paragraph; give another filter"
+            msg = f"{self.filter.name} must have one score per document or paragraph; choose another filter"
             raise PlanError(msg)
         if "score_range" in given_fields(self.filter):
             msg = (
@@ -85,7 +85,7 @@ class Percentiles(Estimator):
             )
             raise PlanError(msg)
         if (self.cut is None) == (self.top is None):
-            msg = f"cut={self.cut!r}, top={self.top!r}: give one of them, such as top=0.1"
+            msg = f"cut={self.cut!r}, top={self.top!r}: use one of them, such as top=0.1"
             raise PlanError(msg)
         if self.top is not None and (not isinstance(self.top, float) or not 0 < self.top < 1):
             msg = f"top={self.top!r} must be a share of the corpus: more than 0, less than 1"
@@ -190,8 +190,9 @@ class Percentiles(Estimator):
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
         """Return texts that would be dropped: for each language, the `n` documents or paragraphs nearest to its bounds.
 
-        docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again. The table has the
-        columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+        The table has the columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+
+        - docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again.
         """
         return self.look(docs, n)[1]
 

@@ -95,9 +95,9 @@ class Perplexity(ScoredFilter):
         free = self.preset != "ccnet2020" or (self.unit, self.normalize) == ("document", "ccnet")
         require(free, "preset='ccnet2020' sets unit and normalize; leave these out")
         _kenlm()
-        lacking = f"there is no model at {self.model}; give the path of one, or make one with `dataprep train-ngram`"
+        lacking = f"there is no model at {self.model}; pass the path of one, or make one with `dataprep train-ngram`"
         require(_paths(self.model), lacking)
-        lacking = f"there is no SentencePiece model at tokenizer={self.tokenizer!r}; give the path of the one that the "
+        lacking = f"there is no SentencePiece model at tokenizer={self.tokenizer!r}; pass the path of the one that the "
         lacking += "n-gram model was trained with, or let `dataprep fit-language` train both"
         require(self.tokenizer is None or _paths(self.tokenizer), lacking)
         for path in [] if self._is_folder else [*_paths(self.model), *_paths(self.tokenizer or "")]:
@@ -108,7 +108,7 @@ class Perplexity(ScoredFilter):
             if not start.startswith(MAGIC):
                 msg = (
                     f"{path} must be an ARPA file, which begins with \\data\\, or a KenLM binary, but begins with "
-                    f"{start[:20]!r}; give a language model, uncompressed"
+                    f"{start[:20]!r}; pass a language model, uncompressed"
                 )
                 raise PlanError(msg)
 
@@ -192,9 +192,12 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each document, null if it is kept; scores: the column of `score`.
+        """Return the reason for dropping each document, null if it is kept.
 
         With unit="paragraph", a document is dropped if none of its lines with words is in range.
+
+        Args:
+            scores: the column of `score`.
         """
         if self.unit == "document":
             return self.reasons(scores["perplexity"])
@@ -290,7 +293,7 @@ def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that change
         return kenlm.Model(path, config)
     except (OSError, RuntimeError, UnicodeDecodeError) as e:  # the last by its message, which quotes a damaged file
         why = re.sub(r"^.*(Exception( because `[^']*')?\.?|' \()\s*", "", " ".join(str(e).split())).rstrip(" )")
-        msg = f"{path} is not a language model that KenLM can read ({why}); train it again, or give another"
+        msg = f"{path} is not a language model that KenLM can read ({why}); train it again, or choose another"
         raise PlanError(msg) from e
 
 
@@ -301,5 +304,5 @@ def _pieces(path: str, content: str) -> Any:  # noqa: ARG001 - a file that chang
     try:
         return sentencepiece.SentencePieceProcessor(model_file=path)
     except (OSError, RuntimeError) as e:
-        msg = f"{path} must be a SentencePiece model ({' '.join(str(e).split())[:200]}); give the file NAME.model"
+        msg = f"{path} must be a SentencePiece model ({' '.join(str(e).split())[:200]}); pass the file NAME.model"
         raise PlanError(msg) from e

@@ -38,14 +38,19 @@ def seal_of(record: Mapping[str, Any]) -> str:
 
 
 def file_of(folder: object, record: Mapping[str, Any], kind: str) -> str:
-    """Return the URL of a model of a preset folder; kind: PIECES, NGRAM or CLASSIFIER, its name in the first preset."""
+    """Return the URL of a model of a preset folder.
+
+    - kind: PIECES, NGRAM or CLASSIFIER, its name in the first preset.
+    """
     return files.join(str(folder), record["files"].get(kind, {}).get("name", kind))
 
 
 def check_sealed(stage: str, path: str) -> None:
     """Raise PlanError if a model in a preset folder has changed since the folder was sealed.
 
-    stage: the name of the filter, for messages. Models next to another program's preset.json are not checked.
+    Models next to another program's preset.json are not checked.
+
+    - stage: the name of the filter, for messages.
     """
     folder, _, name = path.rpartition("/")
     at = f"{folder}/{RECORD}" if folder else RECORD
@@ -65,7 +70,7 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
         folder: the folder's path.
         needed: PIECES, NGRAM or CLASSIFIER.
 
-    Raises PlanError if it is no preset folder, or was changed since it was sealed.
+    Raises PlanError if it is not a preset folder, or was changed since it was sealed.
     """
     url = str(folder)
     at = files.join(url, RECORD)

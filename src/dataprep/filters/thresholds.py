@@ -81,7 +81,9 @@ def check_preset(stage: Any, presets: Iterable[str]) -> None:
 def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
     """Set each parameter of a stage that has the value PRESET to the value in its preset.
 
-    presets: {name of a preset: {parameter: value}}. Raises PlanError if the stage's preset is none of them.
+    - presets: {name of a preset: {parameter: value}}.
+
+    Raises PlanError if the stage's preset is none of them.
     """
     check_preset(stage, presets)
     for name, value in presets[stage.preset].items():
@@ -134,7 +136,7 @@ def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, 
 def outside(scores: pa.Array, bounds: tuple[float, float], name: str) -> Any:
     """Return drop reasons, object[n]: NAME_low for scores < bounds[0], NAME_high for scores >= bounds[1], else None.
 
-    name: the NAME of these reasons.
+    - name: the NAME of these reasons.
     """
     values = np.asarray(scores.to_numpy(zero_copy_only=False), np.float64)
     why = np.full(len(values), None, object)
@@ -167,13 +169,15 @@ def share(part: Any, whole: Any) -> pa.Array:
 def read_list(stage: str, url: str) -> str:
     """Return the text of the file `url`, a list with one entry per line.
 
-    stage: the name of the stage, for messages. Raises PlanError if the file cannot be read or is not UTF-8.
+    - stage: the name of the stage, for messages.
+
+    Raises PlanError if the file cannot be read or is not UTF-8.
     """
     try:
         with files.open_read(url) as f:
             return f.read().decode("utf-8-sig")
     except (OSError, ReadError) as e:
-        msg = f"{stage} cannot read the list {url}: {e}; give its URL, or the entries as a tuple"
+        msg = f"{stage} cannot read the list {url}: {e}; pass its URL, or the entries as a tuple"
         raise PlanError(msg) from e
     except UnicodeDecodeError as e:
         msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"

@@ -85,7 +85,7 @@ def _cleaned(urls: pa.StringArray) -> pa.StringArray:
 def over_hosts(found: Addresses, values: Any) -> Any:
     """Return an array with one value per distinct URL: that of its host.
 
-    values: one value per distinct host.
+    - values: one value per distinct host.
     """
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
@@ -93,6 +93,6 @@ def over_hosts(found: Addresses, values: Any) -> Any:
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
     """Return an array with one value per document: that of its URL, or `missing` if it has no URL.
 
-    values: one value per distinct URL.
+    - values: one value per distinct URL.
     """
     return np.append(np.asarray(values), missing)[found.rows]

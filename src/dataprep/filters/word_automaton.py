@@ -110,7 +110,7 @@ def with_clitics(entry: str) -> list[str]:
 def encode(entry: str, *, edges: bool) -> list[int]:
     """Return an entry as a list of symbols: its bytes after case folding, and EDGE at the edges of its words.
 
-    edges: False leaves out EDGE.
+    - edges: False leaves out EDGE.
     """
     if not edges:
         return list(fold_chars(entry).encode())

@@ -45,13 +45,13 @@ def finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
             if open_preset("fit_language", out)["key"] == own:
                 return None  # a model was changed or removed: only this one is made again
         if not replace:
-            msg = f"{out} has a preset that was changed since it was made; give another folder, or replace=True"
+            msg = f"{out} has a preset that was changed since it was made; choose another folder, or replace=True"
             raise StaleOutput(msg) from None
         record = {}
     if record.get("key") == own:
         return LanguagePreset(out, record, tuple(CutShares(**cut) for cut in record["cuts"]))
     if not replace:
-        msg = f"{out} has a preset made from other samples or settings; give another folder, or replace=True"
+        msg = f"{out} has a preset made from other samples or settings; choose another folder, or replace=True"
         raise StaleOutput(msg)
     return None
 

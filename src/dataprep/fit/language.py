@@ -149,7 +149,7 @@ class _Fit:
             if len(others) < FEW:
                 msg = (
                     f"the crawl sample must have at least {FEW} documents in other languages for the classifier, but "
-                    f"by their perplexity has {len(others)}; give texts in other languages as other="
+                    f"by their perplexity has {len(others)}; pass texts in other languages as other="
                 )
                 raise PlanError(msg)
         self._once("language", lambda: train_language(self.code, learnt, others, self.model))
@@ -248,7 +248,7 @@ def _sample(docs: Dataset, name: str) -> _Sample:
     hashes = np.array([xxhash.xxh3_64_intdigest(text.encode()) for text in texts], np.uint64)
     different = np.unique(hashes)
     if len(different) < LEAST:
-        msg = f"the {name} must have at least {LEAST} different documents, but has {len(different)}; give more text"
+        msg = f"the {name} must have at least {LEAST} different documents, but has {len(different)}; provide more text"
         raise PlanError(msg)
     return _Sample(docs, texts, hashes < different[int(len(different) * HELD_OUT)])
 

@@ -33,7 +33,7 @@ FINEWEB_PUBLISHED: dict[str, Any] = {"min_punctuated_lines": 0.12, "max_newline_
 def limit(values: npt.ArrayLike, drops: str, quantile: float) -> float | None:
     """Return the strictest limit of a rule that drops at most a share of `quantile` of the values, or None.
 
-    - values: the scores of the reference, one per document; NaN is no score.
+    - values: the scores of the reference, one per document; NaN is not a score.
     - drops: the comparison with the limit that drops a document, "<", "<=", ">" or ">=". The limit is rounded to four
       digits, so that no more values are dropped.
     """

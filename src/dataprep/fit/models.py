@@ -20,8 +20,9 @@ MAX_CHARS = 4000  # of a sentence that SentencePiece learns from
 def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, Any]:
     """Train a SentencePiece model (unigram) of the texts' lines, normalised as in CCNet, and write it to `out`.
 
-    vocab_size: the maximum number of pieces; a small text has fewer. Returns {"files": [out], "pieces": their number}.
-    Raises PlanError if there is too little text.
+    - vocab_size: the maximum number of pieces; a small text has fewer.
+
+    Returns {"files": [out], "pieces": their number}. Raises PlanError if there is too little text.
     """
     library = need("sentencepiece", extra="perplexity")
     model = io.BytesIO()
@@ -33,7 +34,7 @@ def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, A
         )  # fmt: skip
     except (RuntimeError, OSError) as e:
         why = " ".join(str(e).split()).rpartition("] ")[2].partition(". In")[0][:200]
-        msg = f"SentencePiece could not train on the reference ({why}); give more text, or a vocab_size= that fits"
+        msg = f"SentencePiece could not train on the reference ({why}); provide more text, or a vocab_size= that fits"
         raise PlanError(msg) from e
     files.write_bytes(out, model.getvalue())
     return {"files": [out], "pieces": library.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size()}
@@ -42,7 +43,9 @@ def train_pieces(texts: Iterable[str], out: str, vocab_size: int) -> dict[str, A
 def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dict[str, Any]:
     """Train an n-gram model of the pieces of the texts' normalised lines, and write it to `out` (ARPA).
 
-    pieces: the path of the SentencePiece model. Returns {"files": [out], "words": the number of pieces that it read}.
+    - pieces: the path of the SentencePiece model.
+
+    Returns {"files": [out], "words": the number of pieces that it read}.
     """
     library = need("sentencepiece", extra="perplexity")
     model = library.SentencePieceProcessor(model_file=pieces)
@@ -58,8 +61,10 @@ def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dic
 def train_language(code: str, mine: Sequence[str], others: Sequence[str], out: str) -> dict[str, Any]:
     """Train a fastText classifier with the labels `code` and "other", and write it to `out`.
 
-    mine, others: texts in the language, and in others. Returns {"files": [out and its description], "accuracy": share
-    of held-out texts that are labelled correctly, "others": number of texts in other languages}.
+    - mine, others: texts in the language, and in others.
+
+    Returns {"files": [out and its description], "accuracy": share of held-out texts that are labelled correctly,
+    "others": number of texts in other languages}.
     """
     from dataprep.filters.classifiers.train import train_classifier
 

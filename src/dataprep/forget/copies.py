@@ -41,7 +41,7 @@ class Copy:
 def joined_documents(folder: Folder, ids: Ids) -> Ids:
     """Return the ids of the documents (conversations) that were made from the messages `ids`.
 
-    folder: the Dataset in which the messages were joined.
+    - folder: the Dataset in which the messages were joined.
     """
     return union(
         rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["duplicate_of"].to_numpy()
@@ -52,7 +52,9 @@ def joined_documents(folder: Folder, ids: Ids) -> Ids:
 def windows_of_same(folder: Folder, ids: Ids) -> Ids:
     """Return the ids of all windows (training examples) of the conversations from which the windows `ids` were cut.
 
-    folder: the Dataset of the windows. All windows are needed, since a window repeats turns of the window before it.
+    All windows are needed, since a window repeats turns of the window before it.
+
+    - folder: the Dataset of the windows.
     """
     rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
     for shard in folder.sealed.shards:
@@ -67,8 +69,10 @@ def windows_of_same(folder: Folder, ids: Ids) -> Ids:
 def duplicates_of(folders: Iterable[Folder], ids: Ids) -> Iterator[Copy]:
     """Yield the duplicates of the documents `ids` within one Dataset.
 
-    folders: its saved steps, and last the Dataset itself. The duplicates are the documents that were dropped because
-    one of `ids` was kept, and the documents that were kept instead of one of `ids`.
+    The duplicates are the documents that were dropped because one of `ids` was kept, and the documents that were kept
+    instead of one of `ids`.
+
+    - folders: the Dataset's saved steps, and last the Dataset itself.
     """
     given, (*_, home) = set(ids.tolist()), tuple(folders)
     for rows in _drop_tables(folders):

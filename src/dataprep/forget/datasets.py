@@ -129,7 +129,10 @@ def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batc
 
 
 def _add_drops(folder: Folder, name: str, new: str, ids: Ids) -> None:
-    """Write the drop table `name` with the documents that it does not have yet; new: URL of the new table."""
+    """Write the drop table `name` with the documents that it does not have yet.
+
+    - new: URL of the new table.
+    """
     table = tables.read_rows(folder.path(name), tables.DROPS)
     others = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     rows = tables.new_rows(tables.DROPS, id=others, stage=FORGET, reason=REASON)
@@ -188,7 +191,10 @@ def _written(one: WrittenShard, now: Shard | None) -> WrittenShard:
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
-    """Return a file of a receipt as it is now; names: {path in the folder: the new path}."""
+    """Return a file of a receipt as it is now.
+
+    - names: {path in the folder: the new path}.
+    """
     was = one.name.removeprefix("../")
     name = names.get(was, was)
     url = work.files.url(name)

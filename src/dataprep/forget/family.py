@@ -89,9 +89,13 @@ class Member:
 class Family:
     """Every finished or unfinished folder in a folder, at any depth, with its relations to the others.
 
-    members: the Datasets and token shards, by their URLs. indexes: the search indexes. steps: the names of the run's
-    steps; None: it is no run. places: the members by the real paths of their folders. Raises PlanError if there is no
-    member.
+    Attributes:
+        members: the Datasets and token shards, by their URLs.
+        indexes: the search indexes.
+        steps: the names of the run's steps; None if the folder is not a run.
+        places: the members by the real paths of their folders.
+
+    Raises PlanError if there is no member.
     """
 
     def __init__(self, url: str) -> None:
@@ -110,7 +114,7 @@ class Family:
             elif kind in (DATASET, TOKENS):
                 self.members.append(Member(folder, kind, saved.setdefault(folder.url, [])))
         if not self.members:
-            msg = f"{url} has no Dataset and no token shards; give the folder of a run, of a Dataset or of token shards"
+            msg = f"{url} has no Dataset and no token shards; pass the folder of a run, of a Dataset or of token shards"
             raise PlanError(msg)
         self.places = {files.real(one.folder.url): one for one in self.members}
         self.steps = run_steps(url)
@@ -120,7 +124,7 @@ class Family:
         _link_by_order(self)
 
     def read_by(self, child: Folder) -> list[tuple[Folder, int, Member | None]]:
-        """Return the Datasets that a folder was made from, with the number of each; None: it is no member."""
+        """Return the Datasets that a folder was made from, with the number of each; None: it is not a member."""
         content: dict[tuple[Folder, int], set[str]] = {}
         for home, row in _rows(child):
             if home is not None:
@@ -130,8 +134,9 @@ class Family:
     def _at(self, home: Folder, content: set[str], child: Folder) -> Member | None:
         """Return the member that `child` read in the folder `home`: the one there, or in a copied run its copy.
 
-        If nothing is there, the run was moved, and it is the only member of this name. content: the hashes of the
-        shards that were read.
+        If nothing is there, the run was moved, and it is the only member of this name.
+
+        - content: the hashes of the shards that were read.
         """
         if found := self.places.get(files.real(home.url)):
             return found
@@ -143,7 +148,7 @@ class Family:
         return same[0] if len(same) == 1 and not files.exists(home.url) else None
 
     def namesakes(self, home: Folder, child: Folder) -> list[Member]:
-        """Return the members with the name of the folder `home` from which `child`, which is none, may be made."""
+        """Return the members, other than `child` itself, that have the name of the folder `home`."""
         return [one for one in self.members if one.folder.name == home.name and one.folder != child]
 
     def owner(self, of: str | None) -> Member:

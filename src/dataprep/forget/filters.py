@@ -24,8 +24,9 @@ def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str
 
     A filter is filled with the documents that its step read. They are read from the step's saved input, or from the
     sealed input of the Dataset without the documents and text that earlier stages removed. If neither exists, the
-    documents of the Dataset are entered. A filter that cannot be filled again is removed. runner: the Runner that fills
-    the filters; None for this process.
+    documents of the Dataset are entered. A filter that cannot be filled again is removed.
+
+    - runner: the Runner that fills the filters; None for this process.
     """
     steps = sorted(member.folder.steps, key=lambda step: step.number)
     for step in steps:

@@ -21,9 +21,10 @@ from .family import Family, Member
 def remove_work_files(family: Family, changed: Iterable[Member]) -> Iterator[str]:
     """Remove work files that may hold texts of Datasets or hashes of them; yield a sentence for each removed file.
 
-    changed: the Datasets from which documents are removed. Tables of dropped documents are kept, since they hold only
-    ids; so duplicates of a forgotten document remain dropped. Removed signatures of MinHash are computed again when
-    they are needed.
+    Tables of dropped documents are kept, since they hold only ids; so duplicates of a forgotten document remain
+    dropped. Removed signatures of MinHash are computed again when they are needed.
+
+    - changed: the Datasets from which documents are removed.
     """
     for member in changed:
         for remove in (_signatures, _reports):
@@ -67,7 +68,7 @@ def _quotes_texts(report: str, name: str, key: str | None) -> bool:
     A report names its run's folder and the keys of its Datasets.
 
     - name: the folder of the run.
-    - key: that of the Dataset.
+    - key: the key of the Dataset.
     """
     with files.open_raw(report) as f:
         found = _REPORT.search(f.read(1 << 14).decode("utf-8", "replace"))
@@ -77,7 +78,9 @@ def _quotes_texts(report: str, name: str, key: str | None) -> bool:
 def remaining_files(family: Family, lists: Mapping[Member, Ids]) -> list[str]:
     """Return a sentence for each file that may still hold the text of forgotten documents, with the reason.
 
-    `forget` never changes these files. lists: the ids of the forgotten documents, by folder.
+    `forget` never changes these files.
+
+    - lists: the ids of the forgotten documents, by folder.
     """
     readers = (_inputs, _other_runs, _unknown, _made_of_texts, _tokenizers)
     return [*dict.fromkeys(said for read in readers for said in read(family, lists))]

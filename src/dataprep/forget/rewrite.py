@@ -25,7 +25,7 @@ def rewritten(
 ) -> int:
     """Make the result of a folder without some documents, and return how many were in it; 0 if it is made already.
 
-    - recipe: of the result.
+    - recipe: the recipe of the result.
     - forgotten: the hash of all ids that are left out of it.
     - opened: opens the result in a folder.
     - write: writes the files that change and commits them; it returns the number of documents that it left out.
@@ -43,7 +43,7 @@ def rewritten(
 def remove_unfinished(folder: Folder, forgotten: str | None) -> None:
     """Remove the files of a result that is not finished; the next run makes them without the forgotten documents.
 
-    forgotten: the hash of all ids that are to be left out, which is written to the recipe; None if there are none.
+    - forgotten: the hash of all ids that are to be left out, which is written to the recipe; None if there are none.
     """
     shards = [name for name in files.listdir(folder.url) if SHARD_FILE.fullmatch(name)]
     begun = [name for name in files.listdir(folder.unfinished.url) if name not in (RECIPE, ORIGIN)]

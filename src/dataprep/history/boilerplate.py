@@ -34,9 +34,12 @@ ALIKE = 0.3  # Jaccard similarity of the contents; less is a different text
 
 
 def boilerplate_alarms(url: str) -> list[str]:
-    """Return a sentence for each source of which most near-duplicates are alike only in boilerplate; url: the run.
+    """Return a sentence for each source of which most near-duplicates are alike only in boilerplate.
 
     Sources of fewer than 100 near-duplicates cause no alarm.
+
+    Args:
+        url: the run.
     """
     sampled = _sampled(url)
     texts, kept = pairs_of(url, [drop for drops in sampled.values() for drop in drops]), _kept(url, set(sampled))
@@ -91,7 +94,9 @@ def _pairs(texts: DocumentsAsRead, drops: Sequence[Drop]) -> list[tuple[str, str
 def judged(pairs: Sequence[tuple[str, str]], kept: Sequence[str]) -> tuple[int, int]:
     """Return (number of pairs that are alike only in boilerplate, number of pairs); (0, 0) for too few texts.
 
-    pairs: (text of the dropped document, text of the kept one). kept: texts of other documents of the source.
+    Args:
+        pairs: (text of the dropped document, text of the kept one).
+        kept: texts of other documents of the source.
     """
     if len(kept) < FEWEST:
         return 0, 0

@@ -25,8 +25,8 @@ class SemanticCluster:
     Attributes:
         number: the number of the centroid.
         size: how many documents there are.
-        representatives: (cosine to the centroid, id) of those nearest to it, the nearest first.
-        outliers: of those farthest from it, the farthest first.
+        representatives: (cosine to the centroid, id) of the documents nearest to the centroid, the nearest first.
+        outliers: (cosine to the centroid, id) of the documents farthest from it, the farthest first.
     """
 
     number: int
@@ -38,8 +38,11 @@ class SemanticCluster:
 def semantic_clusters(url: str, n: int) -> list[SemanticCluster]:
     """Return the clusters of a Dataset, each with `n` representatives and `n` outliers; the largest cluster first.
 
-    url: the folder of a Dataset that `SemDeDup(annotate=True)` made. Of equally similar documents, the one with the
-    smaller id comes first. Raises PlanError if the Dataset has no column of similarities to centroids.
+    Of equally similar documents, the one with the smaller id comes first.
+
+    - url: the folder of a Dataset that `SemDeDup(annotate=True)` made.
+
+    Raises PlanError if the Dataset has no column of similarities to centroids.
     """
     docs = open_dataset(url)
     named = [name for name in docs.columns if name.endswith(SIMILARITY)]

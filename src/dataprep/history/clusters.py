@@ -243,7 +243,9 @@ class Clusters:
 def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]) -> list[str]:
     """Return a sentence for each source of which more than half was dropped as duplicates of one other source.
 
-    pairs: the result of `Clusters.source_pairs`. Sources of fewer than 100 documents cause no alarm.
+    Sources of fewer than 100 documents cause no alarm.
+
+    - pairs: the result of `Clusters.source_pairs`.
     """
     read: dict[str, int] = {}
     for stage in stages:
@@ -274,7 +276,10 @@ def sources_of(ids: U64, batches: Iterable[pa.RecordBatch]) -> tuple[npt.NDArray
 
 
 def find_clusters(url: str) -> Clusters:
-    """Return the clusters of duplicates of a run, from its drop tables; url: the run's folder.
+    """Return the clusters of duplicates of a run, from its drop tables.
+
+    Args:
+        url: the run's folder.
 
     Raises PlanError if the folder has no sealed (finished) Dataset, and CorruptShard if a table is missing or damaged.
     """
@@ -286,7 +291,8 @@ def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], data
 
     Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]]; datasets[0] is
     None, which represents this run. Chains are followed: if kept[i] was dropped too, its own kept document is used.
-    url: the run's folder.
+
+    - url: the run's folder.
     """
     if not np.all(ids[1:] > ids[:-1]):  # tables of several folders; those of one folder are in order
         order = np.argsort(ids, kind="stable")
@@ -339,7 +345,7 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows of all drop tables of a run, as (batch, folder of the Dataset).
 
-    columns: the names of the columns to read; None: all.
+    - columns: the names of the columns to read; None: all.
     """
     for folder in datasets(url):
         for batch in read_tables(folder.url, DROPS, columns):

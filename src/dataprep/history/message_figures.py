@@ -65,7 +65,7 @@ def message_stats(stages: Sequence[StageStats]) -> StageStats | None:
 def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
     """Return the `n` most frequent names as rows, and after them one row for all others.
 
-    counts: number by name.
+    - counts: number by name.
     """
     named = sorted(((name, k) for name, k in counts.items() if name != OTHERS), key=lambda kv: (-kv[1], kv[0]))
     rest = counts[OTHERS] + sum(k for _, k in named[n:])

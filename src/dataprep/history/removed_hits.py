@@ -37,9 +37,11 @@ CUT, DROPPED = "cut", "dropped"
 
 @dataclass(frozen=True)
 class Cause:
-    """A stage that removed a text from a document. how: CUT or DROPPED. folder: the Dataset that the stage belongs to.
+    """A stage that removed a text from a document.
 
     Attributes:
+        how: CUT or DROPPED.
+        folder: the Dataset that the stage belongs to.
         stage: its label.
         rule: the rule that cut, or the reason for the drop.
     """
@@ -71,9 +73,11 @@ class RemovedHit:
 
 @dataclass(frozen=True)
 class RemovedHits:
-    """The occurrences of a text in the input of a run. times, documents: in the input, without forgotten documents.
+    """The occurrences of a text in the input of a run.
 
     Attributes:
+        times: the number of occurrences in the input, without forgotten documents.
+        documents: the number of documents with the text in the input, without forgotten documents.
         times_removed: the number of occurrences that the last Dataset lacks.
         documents_removed: the number of documents that the last Dataset lacks.
         hits: the first of these documents.
@@ -119,7 +123,7 @@ def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: 
     Raises PlanError if the text is empty, and ReadError if an input file is missing or has changed, or if a stage hides
     the input.
     """
-    require(text != "", "the text to search for is empty; give at least one character")
+    require(text != "", "the text to search for is empty; provide at least one character")
     finals = datasets(url, saved=False)
     parts = first_parts(finals[-1], {final.url for final in finals})
     ids, times = _counted(runner, text, parts, "search: input")
@@ -139,8 +143,11 @@ def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: 
 def first_parts(final: Folder, homes: set[str]) -> tuple[Part, ...]:
     """Return the input files of a Dataset as parts; if these are shards of another Dataset of a run, its input.
 
-    homes: the Datasets of the run. The shards themselves are read if a stage hides the input from which they were made.
-    The ids are those in `final`. Raises ReadError as `input_parts` does.
+    The shards themselves are read if a stage hides the input from which they were made. The ids are those in `final`.
+
+    - homes: the Datasets of the run.
+
+    Raises ReadError as `input_parts` does.
     """
     found: dict[tuple[str, int], tuple[Part, ...]] = {}
     for part in input_parts(final):

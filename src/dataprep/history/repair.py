@@ -56,7 +56,9 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
     makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of tokenizers,
     presets and the folder of several results, since the call that makes them compares them with receipts. Damaged lines
     of a journal (list of created files) are replaced by the entries of receipts. Then run the same pipeline again: it
-    makes the missing files, and uses the other files. runner: the Runner that reads the files.
+    makes the missing files, and uses the other files.
+
+    - runner: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.

@@ -72,7 +72,9 @@ class StageCuts:
 def rule_cuts(url: str, id_: int) -> list[RuleCut]:
     """Return the cuts of the stages that record no spans in a document, found by running them on it again.
 
-    url: the run's folder. The stages that `stage_cuts` leaves out are left out here, too.
+    The stages that `stage_cuts` leaves out are left out here, too.
+
+    - url: the run's folder.
     """
     hiding, found = masking(url), list[RuleCut]()
     for one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
@@ -87,9 +89,10 @@ def rule_cuts(url: str, id_: int) -> list[RuleCut]:
 def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
     """Return the cuts of a run's stages in a document.
 
-    documents: documents of the run, among them this one. Stages that cannot be made again, such as functions, are left
-    out, with those after them, unless the text after such a stage is stored. Cuts that do not lead to the stored text
-    are left out, too.
+    Stages that cannot be made again, such as functions, are left out, with those after them, unless the text after such
+    a stage is stored. Cuts that do not lead to the stored text are left out, too.
+
+    - documents: documents of the run, among them this one.
     """
     found: list[StageCuts] = []
     for final in datasets(documents.url, saved=False):
@@ -112,7 +115,10 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
 def _of_pass(
     documents: DocumentsAsRead, id_: int, place: Folder, described: Sequence[Mapping[str, Any]]
 ) -> list[StageCuts]:
-    """Return the cuts of the stages of one pass; described: these stages."""
+    """Return the cuts of the stages of one pass.
+
+    - described: these stages.
+    """
     row = documents.before(place.url, id_)
     if row is None:
         return []

@@ -226,8 +226,9 @@ def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tup
 def source_amounts(stages: list[StageStats], kept: Mapping[str, Amount]) -> dict[str, tuple[Amount, Amount]]:
     """Return (amount read, amount kept at the end) of each source, most bytes first.
 
-    kept: the second amounts. If stages hide the names of sources, that of a hidden source is the amount after the last
-    of these stages.
+    If stages hide the names of sources, that of a hidden source is the amount after the last of these stages.
+
+    - kept: the second amounts.
     """
     found: dict[str, tuple[Amount, Amount]] = {}
     for stage in stages:
@@ -247,7 +248,7 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
     """Return a sentence for each source of which one stage, or all stages together, removed nearly everything.
 
-    sources: (amount read, amount kept) by source. `StageStats.alarms` defines "nearly everything".
+    - sources: (amount read, amount kept) by source. `StageStats.alarms` defines "nearly everything".
     """
     found = Stats(stages).alarms()
     if Stats(stages).emptied:

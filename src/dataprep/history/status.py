@@ -67,13 +67,16 @@ def status(out: str) -> tuple[FolderStatus, list[FolderStatus]]:
     if whole.kind in (None, OTHER):
         state = "is a file" if files.exists(out) else "does not exist"
         state = "has no results" if files.is_dir(out) else state
-        msg = f"{out} {state}; give the folder of a run, a Dataset, token shards, a model or a persona"
+        msg = f"{out} {state}; pass the folder of a run, a Dataset, token shards, a model or a persona"
         raise PlanError(msg)
     return whole, inside
 
 
 def _inside(url: str, depth: int) -> list[FolderStatus]:
-    """Return the states of the folders in a folder that is not of one kind itself; depth: levels of folders to read."""
+    """Return the states of the folders in a folder that is not of one kind itself.
+
+    - depth: levels of folders to read.
+    """
     if depth == 0:
         return []
     names, steps = files.listdir(url), run_steps(url)

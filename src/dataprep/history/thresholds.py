@@ -31,11 +31,15 @@ U64 = npt.NDArray[np.uint64]
 class OtherThreshold:
     """The result of a MinHash at another threshold, compared with its result in the run.
 
-    threshold: the other threshold. recall: of the pairs at this threshold, the share (0 to 1) that the bands of the run
-    are expected to propose. dropped: the number of documents that it drops. back: those that the run dropped and it
-    keeps, uint64[n]; new: those that it drops and the run kept, uint64[n], both ascending. by_source: {source: (number
-    of `back`, number of `new`)}; documents without a named source are left out. examples: `back` or `new` documents
-    with a similarity nearest to the border, each as the drop that it is, in the run or instead.
+    Attributes:
+        threshold: the other threshold.
+        recall: the expected share (0 to 1) of the pairs at this threshold that the bands of the run propose.
+        dropped: the number of documents that this threshold drops.
+        back: the ids that the run dropped and this threshold keeps, uint64[n], ascending.
+        new: the ids that the run kept and this threshold drops, uint64[n], ascending.
+        by_source: {source: (number of `back`, number of `new`)}; documents without a named source are left out.
+        examples: `back` or `new` documents with a similarity nearest to the border, each as the drop that it is, in the
+            run or instead.
     """
 
     threshold: float
@@ -49,9 +53,14 @@ class OtherThreshold:
 
 @dataclass(frozen=True)
 class MinHashStep:
-    """A MinHash of a run. folder: of its Dataset. fit: what the manifest states about it. label: its name there.
+    """A MinHash of a run.
 
-    keep, n_older: its parameter `keep`, and the number of Datasets in `against`.
+    Attributes:
+        folder: the folder of its Dataset.
+        fit: what the manifest states about it.
+        label: its name in the manifest.
+        keep: its parameter `keep`.
+        n_older: the number of Datasets in its parameter `against`.
     """
 
     folder: Folder
@@ -67,7 +76,9 @@ class MinHashStep:
 
 
 def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
-    """Return a MinHash of the run in the folder `url`; stage: its label, None for the only one.
+    """Return a MinHash of the run in the folder `url`.
+
+    - stage: the label of the MinHash; None for the only one.
 
     Raises PlanError if there is none of this label, or if there are several and `stage` is None.
     """

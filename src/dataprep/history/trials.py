@@ -93,7 +93,9 @@ class Estimate:
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
     """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
-    sample_bytes: the size of the sample's text. Steps named train, finetune and report are left out.
+    Steps named train, finetune and report are left out.
+
+    - sample_bytes: the size of the sample's text.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
@@ -144,7 +146,7 @@ class _PeakMemory:
 
 
 def _resident() -> int:
-    """Return the resident bytes of this process; without /proc, their peak so far."""
+    """Return the resident memory of this process in bytes; without /proc, the peak so far."""
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -83,7 +83,7 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:
-        msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
+        msg = f"{url} has no finished Dataset, token shards or index; pass a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
     return of_sets | {folder.url: _verify(folder, runner) for folder in found.values()}
@@ -183,7 +183,11 @@ def _index(folder: Folder, runner: Runner) -> list[Problem]:
 
 @dataclass(frozen=True)
 class _StoredFile:
-    """One file of a Dataset as a receipt or the manifest states it; docs: the documents of a shard."""
+    """One file of a Dataset as a receipt or the manifest states it.
+
+    Attributes:
+        docs: the documents of a shard.
+    """
 
     folder: str
     name: str

@@ -51,7 +51,9 @@ class Fate:
 def follow(url: str, id_: int) -> Fate:
     """Return the decisions of a run about the document `id_`: its drops, and the cuts in its text.
 
-    url: the run's folder. Raises PlanError if no Dataset and no drop table of the run has the document.
+    - url: the run's folder.
+
+    Raises PlanError if no Dataset and no drop table of the run has the document.
     """
     folders = [folder.url for folder in datasets(url)]
     drops: list[Drop] = []

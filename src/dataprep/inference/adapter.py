@@ -118,7 +118,7 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
                 a, b = (tensors.get(name, torch.empty(0, 0)).to(weight) for name in names)
                 part = weight[these]
                 if (len(b), len(a), a.shape[1]) != (part.shape[0], b.shape[1], part.shape[1]):
-                    msg = f"{where} has updates of other shapes than {projection} here; give the adapter's base model"
+                    msg = f"{where} has updates of other shapes than {projection} here; pass the adapter's base model"
                     raise PlanError(msg)
                 found.append((part, a, b))
     if left:

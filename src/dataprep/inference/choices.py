@@ -171,8 +171,8 @@ def answer_choices(
 
     >>> answer_choices("work/model", "exam.jsonl").accuracy_per_byte
     """
-    voice = model if isinstance(model, ChatModel) else ChatModel.load(model, device=device)
-    if chat and voice.template is None:
+    loaded = model if isinstance(model, ChatModel) else ChatModel.load(model, device=device)
+    if chat and loaded.template is None:
         msg = (
             "this model was trained without a chat template, so it cannot be asked in turns; leave out --chat "
             "(chat=True)"
@@ -180,30 +180,33 @@ def answer_choices(
         raise PlanError(msg)
     asked = list(questions) if isinstance(questions, Sequence) and not isinstance(questions, str) else (
         read_questions(questions))  # fmt: skip
-    rows = [row for q in asked for row in _rows(voice, q, None if chat else join)]
-    with model_memory_named(voice.model.device, f"lower batch (now {batch})"):
-        nats = _nats(voice, rows, batch)
+    rows = [row for q in asked for row in _rows(loaded, q, None if chat else join)]
+    with model_memory_named(loaded.model.device, f"lower batch (now {batch})"):
+        nats = _nats(loaded, rows, batch)
     each = iter((-nats).tolist())
     return Answers(asked, [[next(each) for _ in q.choices] for q in asked])
 
 
-def _rows(voice: ChatModel, q: Question, join: str | None) -> Iterator[tuple[list[int], int]]:
-    """Yield (ids, offset of the first id to score) for each choice of a question; join: None for turns of a chat."""
+def _rows(loaded: ChatModel, q: Question, join: str | None) -> Iterator[tuple[list[int], int]]:
+    """Yield (ids, offset of the first id to score) for each choice of a question.
+
+    - join: None for turns of a chat.
+    """
     if join is None:
-        prompt = voice.prompt([{"role": "user", "content": q.prompt}])
-        ids = [[*prompt, *voice.tok.encode(choice)] for choice in q.choices]
+        prompt = loaded.prompt([{"role": "user", "content": q.prompt}])
+        ids = [[*prompt, *loaded.tok.encode(choice)] for choice in q.choices]
     else:
-        prompt = [voice.tok.eot, *voice.tok.encode(q.prompt)]
+        prompt = [loaded.tok.eot, *loaded.tok.encode(q.prompt)]
         texts = [q.prompt + _between(q.prompt, choice, join) + choice for choice in q.choices]
-        ids = [[voice.tok.eot, *voice.tok.encode(text)] for text in texts]
+        ids = [[loaded.tok.eot, *loaded.tok.encode(text)] for text in texts]
     # A token may contain the end of the prompt and the beginning of a choice.
     start = min(_common(prompt, one) for one in ids)
-    spare = max(map(len, ids)) - (voice.context + 1)
+    spare = max(map(len, ids)) - (loaded.context + 1)
     if spare >= start:
         where = f"line {q.line:,}: " if q.line else ""
         longest = max(map(len, ids)) - start
         msg = (
-            f"{where}a choice has {longest:,} tokens, more than the model's context of {voice.context:,}; shorten it, "
+            f"{where}a choice has {longest:,} tokens, more than the model's context of {loaded.context:,}; shorten it, "
             "or leave the question out"
         )
         raise PlanError(msg)
@@ -221,14 +224,16 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 @torch.no_grad()
-def _nats(voice: ChatModel, rows: Sequence[tuple[list[int], int]], batch: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _nats(
+    loaded: ChatModel, rows: Sequence[tuple[list[int], int]], batch: int
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return -log of the probability of each row's ids from its offset on, float64[rows]."""
-    model, found = voice.model, np.zeros(len(rows))
+    model, found = loaded.model, np.zeros(len(rows))
     order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))  # little padding
     for i in range(0, len(order), batch):
         some = [rows[k] for k in order[i : i + batch]]
         width = max(len(ids) for ids, _ in some)
-        ids_BT = np.full((len(some), width), voice.tok.eot)
+        ids_BT = np.full((len(some), width), loaded.tok.eot)
         learn_BT, prefix_BT = np.zeros(ids_BT.shape, bool), np.zeros(ids_BT.shape, bool)
         for row, (ids, start) in enumerate(some):
             ids_BT[row, : len(ids)] = ids

@@ -119,11 +119,11 @@ def compare(
         return PersonaReport("", 0, {}, {}, {}, {}, [])
     held = answers.split(side)
     groups = np.arange(len(held)) if docs is None else labels_of(held, "conversation", docs)[0]
-    voices = {name: ChatModel.load(path) for name, path in (("base", base), ("tuned", tuned))}
+    models = {name: ChatModel.load(path) for name, path in (("base", base), ("tuned", tuned))}
     sums: dict[str, list[LossSum]] = {}
-    for name, voice in voices.items():
-        layout = layout_of(held, "padded", context=min(voice.context, held.n_tokens - 1))
-        sums[name] = evaluate_groups(voice.model, layout, groups, batch=8, token_bytes=answers.token_bytes)
+    for name, model in models.items():
+        layout = layout_of(held, "padded", context=min(model.context, held.n_tokens - 1))
+        sums[name] = evaluate_groups(model.model, layout, groups, batch=8, token_bytes=answers.token_bytes)
     scores = {name: sum(found, LossSum(0, 0.0, 0.0, 0)) for name, found in sums.items()}
     loss = {name: score.loss for name, score in scores.items()}
     bits = {name: s.bits_per_byte for name, s in scores.items() if s.bits_per_byte is not None}
@@ -133,11 +133,11 @@ def compare(
     if bits:
         differences["bits_per_byte"] = list(interval(text / math.log(2), tuned_text / math.log(2), n_bytes))
     n_scored = sum(int((np.diff(m != 0, prepend=False) & (m != 0)).sum()) for m in held.masks() if m is not None)
-    tok = voices["tuned"].tok
-    asked, real = last_answers(held, tok, voices["tuned"].context - MAX_TOKENS)
-    texts = {"person": real} | {name: _generated(voice, asked) for name, voice in voices.items()}
+    tok = models["tuned"].tok
+    asked, real = last_answers(held, tok, models["tuned"].context - MAX_TOKENS)
+    texts = {"person": real} | {name: _generated(model, asked) for name, model in models.items()}
     style = {name: {what: measure(written) for what, measure in STYLE.items()} for name, written in texts.items()}
-    found = {name: copied_spans(texts[name], training_texts(answers, tok)) for name in voices}
+    found = {name: copied_spans(texts[name], training_texts(answers, tok)) for name in models}
     copied = {name: sum(1 for spans in each if spans) for name, each in found.items()}
     counts = {span: n for spans in found["tuned"] for span, n in spans.items()}
     longest = sorted(counts, key=lambda span: (-len(span.split()), span))[:SHOWN]
@@ -170,10 +170,10 @@ def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int
     return asked, real
 
 
-def _generated(voice: ChatModel, asked: Sequence[Sequence[int]]) -> list[str]:
-    stop = voice.stop | set(voice.tok.special.values())
-    made = generate_batch(voice.model, asked, HOW, max_tokens=MAX_TOKENS, stop=stop) if asked else []
-    return [_text(voice.tok, ids) for ids in made]
+def _generated(model: ChatModel, asked: Sequence[Sequence[int]]) -> list[str]:
+    stop = model.stop | set(model.tok.special.values())
+    made = generate_batch(model.model, asked, HOW, max_tokens=MAX_TOKENS, stop=stop) if asked else []
+    return [_text(model.tok, ids) for ids in made]
 
 
 def _text(tok: Tokenizer, ids: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ class Conversation:
     """A conversation: `say` adds a user turn, streams the answer, and adds it as the next turn.
 
     Attributes:
-        voice: the model.
+        model: the model, with its tokenizer and chat template.
         how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed + n.
         max_tokens: the maximum number of tokens per answer.
         system: the text of the system's turn, "" for none.
@@ -29,7 +29,7 @@ class Conversation:
     >>> "".join(talk.say("are you there?"))
     """
 
-    voice: ChatModel
+    model: ChatModel
     how: Sampling = field(default_factory=Sampling)
     max_tokens: int = 200
     system: str = ""
@@ -42,7 +42,7 @@ class Conversation:
             raise PlanError(msg)
         self.system = _encodable(self.system)
         self.history = [{**m, "content": _encodable(m["content"])} for m in self.history]
-        self.voice.prompt([{"role": "user", "content": ""}])  # raises if the model has no template
+        self.model.prompt([{"role": "user", "content": ""}])  # raises if the model has no template
 
     def say(self, text: str) -> Generator[str, None, None]:
         """Add a turn of the user; return an iterator that yields the text of the answer as it is generated.
@@ -80,8 +80,8 @@ class Conversation:
             raise
         self.n_answers += 1
         how = replace(self.how, seed=self.how.seed + self.n_answers - 1)
-        room = min(self.max_tokens, self.voice.context - len(ids) + 1)
-        return self._stream(self.voice.stream(ids, how, max_tokens=room, turn=True))
+        room = min(self.max_tokens, self.model.context - len(ids) + 1)
+        return self._stream(self.model.stream(ids, how, max_tokens=room, turn=True))
 
     def _stream(self, pieces: Generator[str, None, None]) -> Generator[str, None, None]:
         answer: Message = {"role": "assistant", "content": ""}
@@ -103,7 +103,7 @@ class Conversation:
         on the turns that fit and not on the whole history; tests/twins/fitting.py is the slow reference.
         """
         system = [{"role": "system", "content": self.system}] if self.system else []
-        most = self.voice.context - min(self.max_tokens, self.voice.context // 2)
+        most = self.model.context - min(self.max_tokens, self.model.context // 2)
         starts = [0]  # of the turns that may remain
         while starts[-1] < len(self.history) - 1:
             starts.append(starts[-1] + (1 if self.history[starts[-1]]["role"] == "assistant" else 2))
@@ -111,7 +111,7 @@ class Conversation:
         found: list[int] = []
         while first < last:
             middle = max((first + last) // 2, last - step)
-            ids = self.voice.prompt([*system, *self.history[starts[middle] :]])
+            ids = self.model.prompt([*system, *self.history[starts[middle] :]])
             if len(ids) <= most:
                 found, last, step = ids, middle, 2 * step
             else:
@@ -120,18 +120,18 @@ class Conversation:
 
     def _cut(self, system: list[Message], most: int) -> list[int]:
         """Return at most `most` ids: those of the system's turn, and of the last turn without its beginning."""
-        turn, token_bytes = self.history[-1], self.voice.tok.token_bytes
-        data, tokens = turn["content"].encode(), self.voice.tok.encode(turn["content"])
-        spare = most - len(self.voice.prompt([*system, {**turn, "content": ""}]))
+        turn, token_bytes = self.history[-1], self.model.tok.token_bytes
+        data, tokens = turn["content"].encode(), self.model.tok.encode(turn["content"])
+        spare = most - len(self.model.prompt([*system, {**turn, "content": ""}]))
         while spare > 0:
             kept = int(token_bytes[tokens[-spare:]].sum())
             cut = data[-kept:].decode("utf-8", "ignore").lstrip()
-            ids = self.voice.prompt([*system, {**turn, "content": cut}])
+            ids = self.model.prompt([*system, {**turn, "content": cut}])
             if len(ids) <= most:
                 return ids
             spare -= len(ids) - most
         msg = (
-            f"the system's text is too long for this model, whose context is {self.voice.context:,} tokens; shorten it "
+            f"the system's text is too long for this model, whose context is {self.model.context:,} tokens; shorten it "
             "with /system"
         )
         raise PlanError(msg)

@@ -19,13 +19,13 @@ Difference = tuple[float, float | None, float | None]
 def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
     """Return how much lower or higher a loss per token (or byte) is for the tuned model, as (difference, low, high).
 
-    low, high: a 95 % interval, by a bootstrap over the conversations, widened for their number as Student's t; None
-    for fewer than `FEW`.
+    `low` and `high` bound a 95 % interval, by a bootstrap over the conversations, widened for their number as Student's
+    t; both are None for fewer than `FEW` conversations.
 
     Args:
         base: float64[n], the summed loss of the base model on each conversation.
         tuned: float64[n], the summed loss of the fine-tuned model on each conversation.
-        sizes: float64[n], the tokens (or bytes) of each conversation; those of 0 are left out.
+        sizes: float64[n], the tokens (or bytes) of each conversation; conversations of size 0 are left out.
 
     >>> interval(np.full(9, 3.0), np.full(9, 2.0), np.ones(9))
     (-1.0, -1.0, -1.0)
@@ -52,7 +52,7 @@ def verdict(name: str, found: Sequence[float | None], n: int) -> str:
 
     The sentence is about these two models. Models that are trained in the same way from other seeds may differ by more.
 
-    - name: of the measure.
+    - name: the name of the measure.
     - n: the number of conversations.
 
     >>> verdict("loss", (-0.2, -0.5, 0.1), 9)

@@ -142,7 +142,9 @@ def _check_tokenizer(shards: Shards, saved: Mapping[str, Any], model: object) ->
 def labels_of(side: Shards, by: str, docs: Dataset | str | None) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return (the number of each document's label, int64[documents]; the labels) for one split of token shards.
 
-    by, docs: as in `evaluate`. Raises PlanError if a document is not in `docs`.
+    - by, docs: as in `evaluate`.
+
+    Raises PlanError if a document is not in `docs`.
     """
     path = str(side.path)
     own = pa.concat_tables(side.docs(i, ["id", SOURCE]) for i in range(len(side.shards)))

@@ -42,7 +42,7 @@ F32 = npt.NDArray[np.float32]
 def check_gguf(tok: Tokenizer | None, where: object) -> None:
     """Raise PlanError unless llama.cpp knows how the tokenizer `tok` cuts words, and the extra is installed.
 
-    where: the model, for messages.
+    - where: the model, for messages.
     """
     need("gguf", extra="gguf")
     if tok is None:
@@ -57,9 +57,12 @@ def check_gguf(tok: Tokenizer | None, where: object) -> None:
 
 
 def write_gguf(path: Path, model: GPT, tok: Tokenizer, stop: list[int], template: str | None) -> None:
-    """Write the GGUF file `path`; stop: further ids that end an answer; template: the chat template.
+    """Write the GGUF file `path`.
 
     `check_gguf` must have accepted the tokenizer.
+
+    - stop: further ids that end an answer.
+    - template: the chat template.
     """
     rule = RULES[machine_name(tok.pattern) or ("", "")]
     gguf = need("gguf", extra="gguf")

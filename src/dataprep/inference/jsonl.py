@@ -31,8 +31,10 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
 
     A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
     trainer that ignores weights learns it again. Splits without windows have no file. The returned number counts the
-    answers to be learned. specials: special tokens; if a message contains one of them, or a text of the same form, a
-    space is added after its first character, since other trainers would encode it as a token.
+    answers to be learned.
+
+    - specials: special tokens; if a message contains one of them, or a text of the same form, a space is added after
+      its first character, since other trainers would encode it as a token.
     """
     typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
     work = key([3, windows.key, typed.pattern])

@@ -59,8 +59,11 @@ def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
 def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
     """Copy tensors with Llama's names to the weights of `model`; rows that fill up the vocabulary become 0.
 
-    The vocabulary of the tensors may be larger. where: description of the tensors, for messages. Raises ReadError if a
-    tensor is missing, has another shape, or is not one of Llama's.
+    The vocabulary of the tensors may be larger.
+
+    - where: description of the tensors, for messages.
+
+    Raises ReadError if a tensor is missing, has another shape, or is not one of Llama's.
     """
     wanted = weights(model)
     # A tied model may have its head too: the same matrix as the embedding. Old files have tables of positions.
@@ -118,8 +121,10 @@ def config_of(model: GPT) -> dict[str, Any]:
 def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
     """Return (shape, vocabulary size) of the model that a config.json describes.
 
-    where: the folder of config.json, for messages. Raises PlanError, with all differences, if dataprep's GPT cannot
-    have that shape; ReadError if a value is missing or of another type.
+    - where: the folder of config.json, for messages.
+
+    Raises PlanError, with all differences, if dataprep's GPT cannot have that shape; ReadError if a value is missing or
+    of another type.
     """
     try:
         return _shape_of(config, where), int(config["vocab_size"])
@@ -131,7 +136,7 @@ def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
 def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     kind = config.get("model_type")
     if kind != "llama":
-        msg = f"{where} holds a model of type {kind!r}; give a model of type 'llama'"
+        msg = f"{where} holds a model of type {kind!r}; pass a model of type 'llama'"
         raise PlanError(msg)
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     heads, width = config["num_attention_heads"], config["hidden_size"]
@@ -144,7 +149,7 @@ def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     }
     unlike = [f"{name}={found!r} instead of {ours!r}" for name, (found, ours) in wanted.items() if found != ours]
     if unlike:
-        msg = f"{where} holds a model that cannot be trained here, since it has {', '.join(unlike)}; give another model"
+        msg = f"{where} holds a model that cannot be trained here: it has {', '.join(unlike)}; choose another model"
         raise PlanError(msg)
     return ModelConfig(
         n_layers=config["num_hidden_layers"], n_heads=heads, d_model=width, d_ff=config["intermediate_size"],

@@ -85,7 +85,11 @@ class ConversationLines(Stage):
         return self.conversation(row)
 
     def conversation(self, row: Any) -> list[dict[str, Any]] | str:
-        """Return the messages of a line, as `all_columns` makes them, or the reason to drop it; row: its JSON value."""
+        """Return the messages of a line, as `all_columns` makes them, or the reason to drop it.
+
+        Args:
+            row: the JSON value of the line.
+        """
         raise NotImplementedError
 
     def is_accepted(self, messages: Sequence[Mapping[str, Any]]) -> bool:

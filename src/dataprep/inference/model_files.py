@@ -75,7 +75,10 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str] | None = None) -> None:
-    """Write `tensors` to the safetensors file `path`, completely or not at all. facts: metadata."""
+    """Write `tensors` to the safetensors file `path`, completely or not at all.
+
+    - facts: metadata.
+    """
     save = need("safetensors.torch", extra="hf").save
     made = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     data = memoryview(save(made, metadata={"format": "pt", **(facts or {})}))

@@ -125,7 +125,7 @@ def encoded_pairs(
     paths = [name_and_path(one)[1] for one in given]
     folder = next((path for path in paths if not are_messages(path)), None)
     if folder is not None:
-        msg = f"{folder} must be a file of preferences like the others; give files, or chosen=FOLDER rejected=FOLDER"
+        msg = f"{folder} must be a file of preferences like the others; pass files, or chosen=FOLDER rejected=FOLDER"
         raise PlanError(msg)
     try:
         sets = encode_preferences(paths, model, files.join(out, "data"), template=template, val=val, replace=replace)

@@ -36,7 +36,7 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 
 
 def replace_errors(*streams: IO[str]) -> None:
-    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for a byte that is no text.
+    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for an invalid byte.
 
     Args:
         streams: the streams to set; streams without an encoding are not changed.
@@ -57,7 +57,7 @@ class _Terminal:
 
     def run(self) -> None:
         """Talk until the end of the input."""
-        card = "\n".join([*self.talk.voice.card, "/help lists the commands; Ctrl-D leaves"])
+        card = "\n".join([*self.talk.model.card, "/help lists the commands; Ctrl-D leaves"])
         with contextlib.suppress(BrokenPipeError):
             print(shown(card), file=self.target if self.live else sys.stderr, flush=True)
             for line in self._lines():

@@ -1,4 +1,4 @@
-"""Train a voice: a base model on all conversations, and then, from it, a model that learns one person's answers only.
+"""Train a persona: a base model on all conversations, then, from it, a model that learns one person's answers only.
 
     OUT/base       learned all conversations as plain text, and the person's conversations in the chat template
     OUT/model      begins with it and learns the person's answers, mixed with plain conversations (replay)

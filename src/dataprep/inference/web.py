@@ -59,10 +59,10 @@ class ChatServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, voice: ChatModel, how: Sampling | None = None, max_tokens: int = 200, *, system: str = "",
+        self, model: ChatModel, how: Sampling | None = None, max_tokens: int = 200, *, system: str = "",
         host: str = "127.0.0.1", port: int = 8000,
     ) -> None:  # fmt: skip
-        self.talk, self.host = Conversation(voice, how or Sampling(), max_tokens), host
+        self.talk, self.host = Conversation(model, how or Sampling(), max_tokens), host
         self.talk.reset(system)
         self.page = importlib.resources.files(__package__).joinpath("page.html").read_bytes()
         self.policy = policy(self.page)
@@ -70,7 +70,7 @@ class ChatServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as e:
-            msg = f"cannot listen on {host}:{port} ({e}); give another --port or --host"
+            msg = f"cannot listen on {host}:{port} ({e}); choose another --port or --host"
             raise PlanError(msg) from e
 
     @property
@@ -99,7 +99,7 @@ class ChatServer(ThreadingHTTPServer):
         """
         messages, system = _turns(asked)
         talk = Conversation(
-            self.talk.voice, self.talk.how, self.talk.max_tokens, system or self.talk.system, messages[:-1],
+            self.talk.model, self.talk.how, self.talk.max_tokens, system or self.talk.system, messages[:-1],
             next(self.numbers),
         )  # fmt: skip
         return ahead(lambda: talk.say(messages[-1]["content"]), self.one_at_a_time)
@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/favicon.ico":
             self._send(HTTPStatus.NO_CONTENT, b"", "image/x-icon")
         elif path == "/card":
-            self._say(HTTPStatus.OK, shown("\n".join(self.server.talk.voice.card)))
+            self._say(HTTPStatus.OK, shown("\n".join(self.server.talk.model.card)))
         else:
             self._say(HTTPStatus.NOT_FOUND, "there is no such page; the page is at /")
 

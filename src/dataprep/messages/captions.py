@@ -21,12 +21,14 @@ _LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export
 
 
 def caption(text: str, meta: str) -> str:
-    r"""Return the caption of a media message, "" if it has none; meta: the message's metadata as JSON.
+    r"""Return the caption of a media message, "" if it has none.
 
     The text of such a message may begin with a placeholder such as "IMG-1.jpg (file attached)". If `meta` names files
     (null: left out of the export, or hidden) and the text does not, the whole text is the caption (Telegram, Discord,
     Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a direction mark, and the rest
     is the caption.
+
+    - meta: the message's metadata as JSON.
 
     >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
     'the beans'
@@ -50,7 +52,7 @@ def caption(text: str, meta: str) -> str:
 def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
     """Find media messages with a caption; return (bool[n], which rows they are; texts with the captions in these rows).
 
-    kinds: the kinds of messages that are kept in any case; their texts are not replaced.
+    - kinds: the kinds of messages that are kept in any case; their texts are not replaced.
     """
     kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
     media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))

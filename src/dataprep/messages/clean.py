@@ -184,8 +184,9 @@ class CleanMessages(Stage):
     ) -> tuple[R.Texts, npt.NDArray[np.bool_], U16, dict[str, tuple[I64, I64]]]:
         """Return (the texts after all rules, bool[n]: whether a rule changed each, the flags of the results, the cuts).
 
-        flags: the flags of each text. The cuts are, for each rule, the number and the total bytes of the cuts in each
-        text, int64[n].
+        The cuts are, for each rule, the number and the total bytes of the cuts in each text, int64[n].
+
+        - flags: the flags of each text.
         """
         changed = np.zeros(len(flags), np.bool_)
         cuts: dict[str, tuple[I64, I64]] = {}

@@ -56,7 +56,10 @@ def characters() -> U32:
 
 @kernel(inline="always")
 def may_laugh(alphabets: Int, letters: Int) -> bool:
-    """Return whether a word may be laughter; alphabets: those which all its letters are in, as bits."""
+    """Return whether a word may be laughter.
+
+    - alphabets: the alphabets of laughter that all letters of the word are in, as bits.
+    """
     if alphabets & LAUGHING == 0 or letters < FEWEST:
         return False
     return bool(letters > 4 or alphabets & (XD if letters == FEWEST else LAUGHING - LMAO) != 0)

@@ -38,7 +38,10 @@ class Texts(NamedTuple):
     data: U8
 
     def replaced(self, spans: I64, news: list[bytes]) -> Texts:
-        """Return the texts with each span, bytes of `data`, replaced; news: one text for all, or one per span."""
+        """Return the texts with each span, bytes of `data`, replaced.
+
+        - news: one text for all, or one per span.
+        """
         news = news * len(spans) if len(news) == 1 else news
         ends = np.cumsum([0, *map(len, news)], dtype=np.int64)
         return self._spliced(spans, ends, np.frombuffer(b"".join(news), np.uint8))
@@ -194,7 +197,7 @@ _THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
 def laughter(texts: Texts, flags: U16) -> tuple[I64, list[bytes]]:
     """Return (spans of laughter, their short forms): haha for hahahaha, hhh for hhhhhh, 555 for 555555 after Thai.
 
-    flags: those of each text.
+    - flags: the flags of each text.
     """
     view, found = memoryview(texts.data), []  # type: ignore[arg-type]
     words = C.laughing_words(*texts, np.flatnonzero(flags & LAUGH), characters()).tolist()

@@ -52,7 +52,10 @@ def words_with(offsets: I64, data: U8, rows: I64, table: U32, flag: int) -> I64:
 
 @kernel
 def laughing_words(offsets: I64, data: U8, rows: I64, table: U32) -> I64:
-    """Return the spans of words that may be laughter; rows, table: as for `words_with`."""
+    """Return the spans of words that may be laughter.
+
+    - rows, table: as for `words_with`.
+    """
     out, m = np.empty((len(data) // 3 + 1, 2), np.int64), 0
     for d in rows:
         i, stop = offsets[d], offsets[d + 1]
@@ -78,10 +81,12 @@ def laughing_words(offsets: I64, data: U8, rows: I64, table: U32) -> I64:
 
 @kernel
 def mention_signs(offsets: I64, data: U8, rows: I64) -> I64:
-    """Return where mentions may begin, at @, <@ or <#, int64[m, 3]; rows: as for `words_with`.
+    """Return where mentions may begin, at @, <@ or <#, int64[m, 3].
 
     A row of the result is (offset of the character before it, or of itself at the beginning of a text; its offset;
     the end of the longest mention that may begin there).
+
+    - rows: as for `words_with`.
     """
     out, m = np.empty((len(data) + 1, 3), np.int64), 0
     for d in rows:
@@ -98,7 +103,10 @@ def mention_signs(offsets: I64, data: U8, rows: I64) -> I64:
 
 @kernel
 def long_runs(offsets: I64, data: U8, rows: I64, table: U32, most: int) -> I64:
-    """Return the spans of the characters after `most` equal ones in a run; rows, table: as for `words_with`."""
+    """Return the spans of the characters after `most` equal ones in a run.
+
+    - rows, table: as for `words_with`.
+    """
     out, m = np.empty((len(data) // (most + 1) + 1, 2), np.int64), 0
     for d in rows:
         i, stop = offsets[d], offsets[d + 1]
@@ -122,7 +130,10 @@ def long_runs(offsets: I64, data: U8, rows: I64, table: U32, most: int) -> I64:
 
 @kernel
 def marks(offsets: I64, data: U8, rows: I64, table: U32) -> I64:
-    """Return the spans of control characters and direction marks; rows, table: as for `words_with`."""
+    """Return the spans of control characters and direction marks.
+
+    - rows, table: as for `words_with`.
+    """
     out, m = np.empty((len(data), 2), np.int64), 0
     for d in rows:
         i = offsets[d]
@@ -196,8 +207,10 @@ def united(offsets: I64, data: U8, spans: I64, texts: I64) -> Int:
 def widened(offsets: I64, data: U8, found: I64, classes: U16) -> tuple[I64, I64]:
     """Return spans with the white space that is removed with them, and int64[m + 1]: see `glue`.
 
-    found: the spans to remove. Spans that touch are united. glue: its steps are 1 for spans in whose place a space must
-    stay, since letters or digits would be joined, and else 0.
+    Spans that touch are united. `glue` rises by 1 at each span in whose place a space must stay, since letters or
+    digits would be joined; at other spans it is unchanged.
+
+    - found: the spans to remove.
     """
     spans, texts = found.copy(), np.empty(len(found), np.int64)
     m = united(offsets, data, spans, texts)

@@ -83,5 +83,9 @@ def costliest(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
 
 
 def month_name(number: int) -> str:
-    """Return a month as text, YYYY-MM; number: months since January of the year 0."""
+    """Return a month as text, YYYY-MM.
+
+    Args:
+        number: months since January of the year 0.
+    """
     return f"{number // 12:04}-{number % 12 + 1:02}"

@@ -203,7 +203,7 @@ def named_alike(one: Export, two: Export) -> bool:
 def are_one_chat(shared: SharedMessages, *, alike: bool) -> bool:
     """Return whether two exports are of one chat, by the messages that they share.
 
-    alike: whether their names are equal. If not, the messages of one author are no evidence.
+    - alike: whether their names are equal. If not, messages of a single author do not count as evidence.
     """
     fewer, more = sorted((shared.of_one, shared.of_two))
     if len(shared.texts) < MIN_COMMON or 2 * len(shared.texts) < fewer:

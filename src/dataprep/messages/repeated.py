@@ -66,7 +66,10 @@ def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None
 
 
 def _in_several(files: I64, chats: I64) -> npt.NDArray[np.bool_]:
-    """Return which rows are of a chat that several files have, bool[n]; chats: numbers from -1."""
+    """Return which rows are of a chat that several files have, bool[n].
+
+    - chats: numbers from -1.
+    """
     first = np.full(chats.max(initial=-1) + 2, -1, np.int64)
     first[chats] = files
     several = np.zeros(len(first), np.bool_)

@@ -42,8 +42,11 @@ def n_bytes(order: int) -> int:
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
     """Divide n-grams into parts of at most `memory` bytes; return (part of each word, int16[words]; number of parts).
 
-    An n-gram belongs to the part of its second-to-last word. frequency: int64[words], the number of n-grams with each
-    word as the second-to-last. Raises PlanError if the n-grams of one word do not fit.
+    An n-gram belongs to the part of its second-to-last word.
+
+    - frequency: int64[words], the number of n-grams with each word as the second-to-last.
+
+    Raises PlanError if the n-grams of one word do not fit.
     """
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
@@ -195,7 +198,10 @@ class Sorted(NamedTuple):
 
 
 def sort_ngrams(columns: I32, n_words: int) -> Sorted:
-    """Return the distinct n-grams of `columns`, int32[order, n], sorted and counted; n_words: vocabulary size."""
+    """Return the distinct n-grams of `columns`, int32[order, n], sorted and counted.
+
+    - n_words: vocabulary size.
+    """
     perm = np.arange(columns.shape[1], dtype=np.int32)
     spare = np.empty_like(perm)
     for column in columns[:0:-1]:

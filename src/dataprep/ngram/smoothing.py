@@ -83,7 +83,11 @@ class Statistics:
         self.kept = [0] * order
 
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
-        """Add n-grams of length `order`; adjusted: int64[n], their adjusted counts; kept: bool[n], False if pruned."""
+        """Add n-grams of length `order`.
+
+        - adjusted: int64[n], their adjusted counts.
+        - kept: bool[n], False if pruned.
+        """
         self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
         self.kept[order - 1] += int(kept.sum())
 
@@ -99,8 +103,9 @@ class Statistics:
             found, problem = _discounts(order, counts)
             if problem and fallback is None:
                 msg = (
-                    f"the text is too small or too artificial for Kneser-Ney discounts: {problem}; give more text, a "
-                    "lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and 1.5"
+                    f"the text is too small or too artificial for Kneser-Ney discounts: {problem}; provide more text, "
+                    "a lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and "
+                    "1.5"
                 )
                 raise DataprepError(msg)
             rows.append([0.0, *(fallback if problem and fallback else found)])
@@ -108,7 +113,7 @@ class Statistics:
 
 
 def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
-    """Return the discounts of one order (Chen and Goodman, equation 26), and why they cannot be used, or ""."""
+    """Return the discounts of one order (Chen and Goodman, equation 26), and the reason not to use them, or ""."""
     absent = [j for j in (1, 2, 3) if t[j] == 0]
     if absent:
         return (), f"no {order}-gram has an adjusted count of {absent[0]}"

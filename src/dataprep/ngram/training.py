@@ -128,7 +128,7 @@ def train(
         if isinstance(texts, Dataset):
             check_file_apart(texts.parts, made)
         elif any(_is_read(pattern, made) for pattern in ([texts] if isinstance(texts, str) else texts)):
-            msg = f"{made} is one of the texts, or the next run would read it as one; give another file as out"
+            msg = f"{made} is one of the texts, or the next run would read it as one; choose another file as out"
             raise PlanError(msg)
     owned.check_file(path, "an ARPA model", "\\data\\")
     if tool is not None:
@@ -272,7 +272,10 @@ def _binary_path(path: str) -> str:
 
 
 def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
-    """Write the model in KenLM's own format next to the ARPA file; return it. attempt: the file that becomes it."""
+    """Write the model in KenLM's own format next to the ARPA file; return it.
+
+    - attempt: the file that becomes it.
+    """
     path = _binary_path(model.path)
     done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:

@@ -64,8 +64,10 @@ class Vocabulary:
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
         """Yield the words of a text as numbers, int32 arrays, with one </s> and order - 1 times <s> after each line.
 
-        block: the text, which must end with white space; new words get new numbers. where: the source of the text, for
-        messages. Raises ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
+        - block: the text, which must end with white space; new words get new numbers.
+        - where: the source of the text, for messages.
+
+        Raises ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
         """
         data, i = np.frombuffer(block, np.uint8), 0
         out = np.empty(OUT_TOKENS + order, np.int32)
@@ -110,10 +112,12 @@ def replace_slots(hashes: U64, slots: I32) -> None:
 def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, setup: int) -> tuple[int, int, int]:
     """Write the numbers of the words of data[i:] to `out`, until the data ends, or `out` or the table is full.
 
+    - n_bos: how many <s> are written after the </s> of each line.
+    - skip: 1 to skip the special words <s>, </s> and <unk> in the text.
+    - setup: 1 to enter them into `table`.
+
     Returns (index of the next byte, count of numbers in `out`, code of the reason to stop). New words are entered into
-    `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`. n_bos: how many <s> are
-    written after the </s> of each line. skip: 1 to skip the special words <s>, </s> and <unk> in the text. setup: 1 to
-    enter them into `table`.
+    `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)

@@ -38,7 +38,7 @@ _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten dig
 def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
     """Return (start, end) in bytes of `data` of each phone that a line break divides or that is below its label.
 
-    - lines: those that `kernel.suspects` found with BREAK.
+    - lines: the lines that `kernel.suspects` found with BREAK.
     - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
     """
     rows = places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist()
@@ -77,7 +77,7 @@ class _Pair(NamedTuple):
 
     @classmethod
     def read(cls, start: int, at: int, stop: int, kind: int, data: U8) -> _Pair:
-        """Return the lines on both sides of a line break; a row of `places`, and the buffer."""
+        """Return the lines on both sides of a line break, from a row of `places` and the UTF-8 buffer `data`."""
         first = max(start, at - REACH)
         while first < at and data[first] & 0xC0 == 0x80:
             first += 1
@@ -117,11 +117,11 @@ def is_below_label(above: str, below: str) -> bool:
 def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
-    lines: the index of the text, start and end of each line, int64[n, 4].
-
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
     each, or one after a +, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight
     digits after it, or after one blank line.
+
+    - lines: the index of the text, start and end of each line, int64[n, 4].
     """
     out = np.empty((len(lines), 4), np.int64)
     m: Int = 0

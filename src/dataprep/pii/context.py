@@ -81,7 +81,7 @@ def is_amount(text: str, end: int) -> bool:
 def is_counted(text: str, start: int, end: int) -> bool:
     """Return whether the groups of text[start:end] are scores, a round number, or thousands before a unit.
 
-    Such a number is no phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people.
+    Such a number is not a phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people.
     """
     if _SCORES.fullmatch(text, start, end) or _ROUND.fullmatch(text, start, end):
         return True

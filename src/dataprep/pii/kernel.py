@@ -49,7 +49,7 @@ def byte_kinds() -> U8:
 def digit_bytes(data: U8, i: Int, kinds: U8) -> Int:
     """Return the size in bytes of the decimal digit, of any script, that begins at `data[i]`; 0 if there is none.
 
-    kinds: the table of byte and character classes that `byte_kinds` returns.
+    - kinds: the table of byte and character classes that `byte_kinds` returns.
     """
     kind = kinds[data[i]]
     if kind == DIGIT:
@@ -66,8 +66,9 @@ def between_bytes(data: U8, i: Int, kinds: U8) -> Int:
     """Return the size in bytes of the separator that begins at `data[i]`; 0 if there is none.
 
     Separators are the characters that may be between the digits of a number: white space, hyphens, parentheses, / + and
-    full stop, also in full width, and invisible characters. kinds: the table of byte and character classes that
-    `byte_kinds` returns.
+    full stop, also in full width, and invisible characters.
+
+    - kinds: the table of byte and character classes that `byte_kinds` returns.
     """
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
@@ -107,9 +108,12 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
 def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple[Int, Int]:
     """Return start and end of the line, or of the second one, above the line from `start` that begins with a number.
 
-    i: the first digit of the line. first: the start of the text. n_digits: the number of digits of the number. Returns
-    (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has less digits than
-    a phone and the line above does not end in a digit, which is then not checked outside ASCII.
+    - i: the first digit of the line.
+    - first: the start of the text.
+    - n_digits: the number of digits of the number.
+
+    Returns (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has fewer
+    digits than a phone and the line above does not end in a digit, which is then not checked outside ASCII.
     """
     at = i - 1
     while at >= start and (data[at] in (9, 13, 32) or 40 <= data[at] <= 47):
@@ -134,10 +138,14 @@ def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: the table of byte and character classes that
-    `byte_kinds` returns.
-    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK. A row of the result
-    is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be there).
+    A row of the result is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted`
+    that may be there).
+
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        kinds: the table of byte and character classes that `byte_kinds` returns.
+        wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK.
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

@@ -36,8 +36,9 @@ def trie(some: Iterable[str]) -> str:
 def _backwards(table: str, gap: str, more: str, *, glued_to: str = "") -> re.Pattern[str]:
     """Return a pattern that matches at the start of a reversed text if the text ends with a label, `more`, and a gap.
 
-    glued_to: for a set of a pattern, the characters that may also precede a label directly. The text must be in lower
-    case. Only one position is tried, and at most one letter of most labels.
+    The text must be in lower case. Only one position is tried, and at most one letter of most labels.
+
+    - glued_to: for a set of a pattern, the characters that may also precede a label directly.
     """
     some = words(table)
     # Arabic and Hebrew write "and", "the" and "for" without a space before a word, and others have no spaces at all.
@@ -59,7 +60,7 @@ _PHONE = _backwards(
     glued_to=r"\d",  # 0123456789Fax: 0123456788
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
-# The beginning of an IBAN whose check digits are wrong: the rest of it is no phone.
+# The beginning of an IBAN whose check digits are wrong: the rest of it is not a phone.
 _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 _BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506
@@ -105,7 +106,7 @@ def label_ends() -> U8:
 def is_labelled(text: str, start: int) -> bool:
     """Return whether a label before a number (ISBN, version, invoice) shows that the number is not personal.
 
-    start: the offset of the number in `text`, in characters.
+    - start: the offset of the number in `text`, in characters.
     """
     if start > 0 and text[start - 1] == "+" and not text[start - 2 : start - 1].isalnum():
         return False
@@ -136,7 +137,7 @@ def is_phone_key(text: str, start: int) -> bool:
 def is_phone_label(text: str, start: int) -> bool:
     """Return whether a label before a number (tel., phone, WhatsApp) shows that the number is a phone.
 
-    start: the offset of the number in `text`, in characters.
+    - start: the offset of the number in `text`, in characters.
     """
     return _PHONE.match(text[max(0, start - LABEL) : start].lower()[::-1]) is not None
 

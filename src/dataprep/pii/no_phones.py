@@ -1,4 +1,4 @@
-"""Groups of digits that are no phone: rows of a table, days, post codes, bits, numbers that are counted.
+"""Groups of digits that are not a phone: rows of a table, days, post codes, bits, numbers that are counted.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -101,7 +101,7 @@ def is_date(year: Int, month: Int, day: Int) -> bool:
 def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int) -> bool:
     """Return whether groups `at` to `last` are bits, an American post code, an ISBN in a path, or numbers counted.
 
-    called: the group that a label calls a phone.
+    - called: the group that a label calls a phone.
     """
     s, first = groups[at, 0], groups[at, 1] - groups[at, 0]
     total: Int = 0

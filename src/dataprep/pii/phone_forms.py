@@ -65,7 +65,7 @@ def fewest(points: U32, s: Int) -> Int:
 def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
 
-    called: the group that a label calls a phone; -1: none.
+    - called: the group that a label identifies as a phone; -1: none.
     """
     s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
     before, zero = at_or_0(points, s - 1), points[s] == 48
@@ -99,7 +99,8 @@ def is_closed(points: U32, i: Int) -> bool:
 def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
     """Return whether points[a:b] may be between two groups of one number.
 
-    kind: its form. WORLD: up to three signs, +33 (0)6 12. Otherwise one, or a closing bracket and one.
+    - kind: the form of the number. WORLD allows up to three signs, as in +33 (0)6 12; other forms allow one, or a
+      closing bracket and one.
     """
     if kind == WORLD:
         right = b - a <= 3
@@ -126,7 +127,9 @@ def is_wide(points: U32, s: Int, a: Int, b: Int) -> bool:
 def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[Int, Int]:
     """Return the first and the last group that a number beginning at group `at` may end with.
 
-    The last is -1 if no phone begins so. called: as for `form`.
+    The last is -1 if no phone begins so.
+
+    - called: as for `form`.
     """
     kind = form(points, classes, groups, at, called)
     if kind in (NONE, MENTION):

@@ -75,7 +75,7 @@ _IBAN = re.compile(  # what precedes is tried after the first digit, which makes
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
     """Return the personal data of the given kinds ("email", "phone" ...) in a line, in order and without overlaps.
 
-    more: further kinds; they have precedence over `kinds`.
+    - more: further kinds; they have precedence over `kinds`.
     """
     found: list[Match] = []
     for own in more:
@@ -87,7 +87,7 @@ def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[
 
 
 def with_kind(found: list[Match], spans: Iterable[tuple[int, int]], kind: str) -> list[Match]:
-    """Return the matches with those spans of a kind that overlap none of them, in order."""
+    """Return the matches `found`, plus the `spans` that overlap none of them as matches of `kind`, in order."""
     new: list[Match] = []
     for a, b in sorted(spans):
         before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one

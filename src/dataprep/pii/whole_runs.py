@@ -19,7 +19,7 @@ SECOND = 2  # digits of the end of a second number
 
 @part
 def stands_alone(points: U32, classes: U16, end: Int) -> bool:
-    """Return whether digits that end at `end` are no part of a word, a price, a decimal, a time or a date."""
+    """Return whether digits that end at `end` are not part of a word, a price, a decimal, a time or a date."""
     c = at_or_0(points, end)
     if c in (36, 37, 95, 0xA3, 0xA5, 0xB0, 0x20AC) or (c < 0x250 and classes[c] & WORD != 0):  # $ % _ £ ¥ ° €
         return False
@@ -30,7 +30,7 @@ def stands_alone(points: U32, classes: U16, end: Int) -> bool:
 def extends(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
     """Return whether group k + 1 is in the run of the number of groups `at` to `last`, which extends to group k.
 
-    called: the group that a label calls a phone.
+    - called: the group that a label calls a phone.
     """
     if k + 1 >= len(groups) or groups[k + 1, 0] - groups[k, 1] != 1:
         return False
@@ -52,7 +52,7 @@ def is_second(points: U32, groups: I64, at: Int, last: Int, k: Int) -> bool:
 
 @part
 def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> Int:
-    """Return the last group of the run in which groups `at` to `last` are a number; -1 if the run is no phone.
+    """Return the last group of the run in which groups `at` to `last` are a number; -1 if the run is not a phone.
 
     A run is groups with the same sign between any two of them. It is one number or none, so that nothing is half
     hidden, except that another phone may begin in it. Behind a label, -15 is part of the number too.

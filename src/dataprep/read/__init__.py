@@ -173,7 +173,7 @@ def _files(
     found = [dataclasses.replace(f, source=source or f.source) for source, listing in listings for f in listing.found]
     found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
     if not found:
-        msg = f"path={path!r} names no file; give a path or a list of paths"
+        msg = f"path={path!r} names no file; pass a path or a list of paths"
         raise PlanError(msg)
     readable = [f for f in found if f.unread is None]
     if not any(f.n_bytes for f in readable):  # text files may be empty
@@ -220,7 +220,10 @@ def _read_rows(
     options: Mapping[str, Any],
     own: Sequence[str],
 ) -> Dataset:
-    """Write rows that are in no file to one, unless it is there; return its Dataset. own: the options of `rows_of`."""
+    """Write rows that are in no file to one, unless it is there; return its Dataset.
+
+    - own: the options of `rows_of`.
+    """
     key = options.get("key")
     require(key is None or (key and isinstance(key, str)), f"key={key!r} must be a name for the content, as a str")
     others = {k: v for k, v in options.items() if k not in (*own, "out")}
@@ -241,7 +244,7 @@ def _listed(path: Any) -> list[Any]:
         raise PlanError(msg)
     for p in listed:
         one = isinstance(p, (str, os.PathLike, Dataset))
-        require(one, f"{p!r} in path= is not a path or a Dataset; give paths, or texts with their name as key=")
+        require(one, f"{p!r} in path= is not a path or a Dataset; pass paths, or texts with their name as key=")
     return [p if isinstance(p, Dataset) else os.fspath(p) for p in listed]
 
 
@@ -293,7 +296,7 @@ def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) ->
 def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str]) -> Reader:
     """Return the reader of a format, with those of the given parameters that it has; an instance as it is.
 
-    urls: the files to find the types of columns in; the first that can be read is used.
+    - urls: the files to find the types of columns in; the first that can be read is used.
     """
     fields = {f.name for f in dataclasses.fields(kind)} if isinstance(kind, type) else set()
     mine = {k: v for k, v in given.items() if k in fields}
@@ -316,7 +319,7 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
 def _types(kind: Any, urls: Sequence[str], names: tuple[str, ...], path: tuple[str, ...]) -> dict[str, str]:
     """Return the types of columns in the first file that can be read. Raises the ReadError of the last if none can.
 
-    path: as in `Jsonl.types_of`; () for other readers.
+    - path: as in `Jsonl.types_of`; () for other readers.
     """
     more = (path,) if path else ()
     for url in urls[:-1]:

@@ -38,7 +38,10 @@ SHOWN = 5
 
 
 def has_texts(head: bytes, url: str) -> bool:
-    """Return whether a zip has a member that can be read; head: its first bytes."""
+    """Return whether a zip has a member that can be read.
+
+    - head: the first bytes of the zip.
+    """
     return any(_claiming(name) for name in names_in(url, head) if not _is_hidden(name))
 
 
@@ -46,9 +49,9 @@ def has_texts(head: bytes, url: str) -> bool:
 class TextArchive(LimitedReader):
     """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML, mail and notebooks, also compressed.
 
-    text, meta and source: the options of these formats. max_doc_bytes: longer documents are dropped.
-
     Attributes:
+        text, meta, source: the options of these formats.
+        max_doc_bytes: longer documents are dropped.
         max_bad: the maximum share of bad records of a member.
     """
 

@@ -49,7 +49,11 @@ class Expanded:
 
 @dataclass(frozen=True)
 class MemberSlice(Slice):
-    """A member of an archive, as a whole; opened: returns a new stream of its bytes, as stored in the archive."""
+    """A member of an archive, as a whole.
+
+    Attributes:
+        opened: returns a new stream of its bytes, as stored in the archive.
+    """
 
     opened: Callable[[], BinaryIO] = field(default=io.BytesIO, compare=False)
     expanded: Expanded | None = field(default=None, compare=False)

@@ -37,7 +37,7 @@ class _Open:
     """A record of which some lines are read.
 
     Attributes:
-        pieces: of a field whose quotes are open, None if there is none.
+        pieces: the pieces of a field whose quotes are open; None if there is no such field.
         odd: whether a closing quote was followed by another character than a delimiter.
     """
 

@@ -98,13 +98,16 @@ INSTAGRAM = re.compile(rb"(?i)instagram")
 def is_signal(head: bytes, url: str) -> bool:
     """Return whether a file begins like Signal chats of signal-export or signalbackup-tools, or sigtop's long text.
 
-    head: the file's first bytes.
+    - head: the file's first bytes.
     """
     return bool(SIGNAL[files.suffix(url)].match(head))
 
 
 def is_discord(head: bytes, url: str) -> bool:
-    """Return whether a file is DiscordChatExporter's JSON or CSV, or a data package; head: its first bytes."""
+    """Return whether a file is DiscordChatExporter's JSON or CSV, or a data package.
+
+    - head: the file's first bytes.
+    """
     from .chats.discord_package import CHANNEL, is_package
     from .chats.packs import names_in
 
@@ -125,7 +128,7 @@ def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
 def is_instagram(head: bytes, url: str) -> bool:
     """Return whether a file is a chat export of Instagram: Meta's JSON, and Instagram is named in `head` or `url`.
 
-    head: the file's first bytes.
+    - head: the file's first bytes.
     """
     return is_messenger(head, url) and ("instagram" in url.lower() or bool(INSTAGRAM.search(head)))
 

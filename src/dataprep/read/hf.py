@@ -54,7 +54,7 @@ def hub_rows(
     if isinstance(rows, datasets.IterableDataset):
         msg = (
             "nothing in an IterableDataset identifies its rows; set key= to a unique name, "
-            'for example key="OWNER/NAME train 2024-05-01", or give the repository by name'
+            'for example key="OWNER/NAME train 2024-05-01", or pass the repository by name'
         )
         raise PlanError(msg)
     return _rows(rows, source, content_key(_tables(rows, source)))
@@ -107,12 +107,12 @@ def _sentences(name: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, ValueError) as e:  # no such dataset, configuration or file
-        msg = f"the dataset cannot be loaded ({_first_line(e)}); check its name, or give a local folder"
+        msg = f"the dataset cannot be loaded ({_first_line(e)}); check its name, or pass a local folder"
         raise ReadError(msg, name) from e
     except Exception as e:
         if not isinstance(e, OSError) and "hub" not in type(e).__module__ and "http" not in type(e).__module__:
             raise
-        msg = f"{name}: the hub cannot be reached ({_first_line(e)}); try again, or give a local folder"
+        msg = f"{name}: the hub cannot be reached ({_first_line(e)}); try again, or pass a local folder"
         raise Transient(msg) from e
 
 

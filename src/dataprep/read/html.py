@@ -50,7 +50,10 @@ class Html(Sections):
         yield self.page(data)
 
     def page(self, data: bytes, declared: str = "") -> Section:
-        """Return the text of a page of HTML, or the reason to drop it; declared: the charset that is stated for it."""
+        """Return the text of a page of HTML, or the reason to drop it.
+
+        - declared: the charset that is stated for it.
+        """
         try:
             found = page_of(data, declared, is_html=True)
             text = extract(found.text, self)

@@ -94,7 +94,7 @@ def _empty(url: str) -> Unread:
 def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export.
 
-    is_named: whether the user named the file, so that it may be a chat.
+    - is_named: whether the user named the file, so that it may be a chat.
     """
     if files.suffix(url) == ".zip":
         from .chats.whatsapp.archives import exports  # imports Numba
@@ -112,7 +112,10 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
 
 
 def _unknown(url: str, *, with_chats: bool) -> Unread:
-    """Return the row of a file in a folder for which there is no reader; with_chats: whether the folder has chats."""
+    """Return the row of a file in a folder for which there is no reader.
+
+    - with_chats: whether the folder has chats.
+    """
     reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
     if files.suffix(url) != ".zip":
         return Unread(url, reason, None, cure_of(url) if reason == "unknown_type" else "")

@@ -3,7 +3,7 @@
 The text is the plain text of the message or, if it has none, that of its HTML (extra `warc`). Attachments are left
 out. The position of a document is the byte offset of the message. An mbox is streamed: a message begins at a line
 "From ..." that follows a blank line. Messages are dropped as `no_text`, `too_long`, `binary`, or `charset` if their
-bytes are no text in any charset.
+bytes are not text in any charset.
 
 The charset of a text, and of headers that are not ASCII, is decided as that of files and pages: the one that the
 message states counts as long as its bytes agree.
@@ -48,7 +48,8 @@ HTML = "text/html"
 class Mail(LimitedReader):
     """Reads mail: one document per message; `meta` has the sender, recipients, subject, date and message ids.
 
-    max_doc_bytes: longer messages, with their attachments, are dropped.
+    Attributes:
+        max_doc_bytes: longer messages, with their attachments, are dropped.
     """
 
     VERSION: ClassVar[int] = 2
@@ -142,7 +143,7 @@ def _parsed(data: bytes) -> tuple[bytes, dict[str, Any], str]:
 def _header(message: EmailMessage, name: str, charset: str) -> str:
     """Return a header as text; "" if there is none, or if it cannot be parsed.
 
-    charset: that of the text, in which old programs write headers without naming it.
+    - charset: the charset of the text, in which old programs write headers without naming it.
     """
     try:
         text = str(message.get(name, ""))
@@ -165,7 +166,10 @@ def _is_wrong(text: str) -> bool:
 
 
 def _readable(raw: str, charset: str) -> str:
-    """Return a header with its encoded words and its bytes decoded; charset: that of its bytes, if it is known."""
+    """Return a header with its encoded words and its bytes decoded.
+
+    - charset: the charset of the bytes, if it is known.
+    """
     found = characters(raw.encode("utf-8", "surrogateescape"), charset, is_html=False)
     text = BETWEEN.sub("", raw if found is None else found.text)
     return ENCODED.sub(_word, " ".join(text.splitlines()))

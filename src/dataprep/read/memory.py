@@ -37,8 +37,9 @@ def is_in_memory(data: Any, key: str | None) -> bool:
 def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     """Return the rows of a table or of an iterable of dicts, with a key that identifies their content.
 
-    key: a name for the content. Raises PlanError if `key` is None and the rows can be read only once, as from an
-    iterator.
+    - key: a name for the content.
+
+    Raises PlanError if `key` is None and the rows can be read only once, as from an iterator.
     """
     data = data.collect() if _is_lazy(data) else data
     data = pa.chunked_array([pa.array(data, from_pandas=True)]) if _is_old_series(data) else data
@@ -94,7 +95,7 @@ def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
         batches = pa.RecordBatchReader.from_stream(data)
     except NOT_ARROW as e:
         if "non-struct" not in str(e):
-            msg = f"a column cannot be converted to Arrow ({e}); give all its values one type, such as str"
+            msg = f"a column cannot be converted to Arrow ({e}); convert all its values to one type, such as str"
             raise ReadError(msg, source) from e
         column = pa.chunked_array(data)
         if column.type not in (pa.string(), pa.large_string(), pa.string_view()):

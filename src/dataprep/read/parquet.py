@@ -83,7 +83,9 @@ class Parquet(Reader):
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:  # noqa: ARG002
         """Check the file's schema, and return its slices, one per task: (first row, row after the last, decoded bytes).
 
-        A slice is one row group, or several of up to `target` decoded bytes in total. n_bytes: the file's size.
+        A slice is one row group, or several of up to `target` decoded bytes in total.
+
+        - n_bytes: the file's size.
         """
         with _open(url) as file:
             self._check(file.schema_arrow, url)
@@ -152,7 +154,10 @@ class Parquet(Reader):
             row += batch.num_rows - last
 
     def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger, seen: set[str]) -> Iterator[Batch]:
-        """Yield rows as documents; `row` is the position of the first. seen: the sources of the file so far."""
+        """Yield rows as documents; `row` is the position of the first.
+
+        - seen: the sources of the file so far.
+        """
         positions = np.arange(row, row + rows.num_rows)
         rows = pa.RecordBatch.from_arrays([decoded(column) for column in rows.columns], rows.schema.names)
         texts, rows = self._texts(rows)

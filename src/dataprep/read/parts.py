@@ -65,8 +65,9 @@ def folder_of(url: str) -> str:
 def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     """Return the default source of a file's documents: its name without suffixes and shard numbers, or its folder's.
 
-    suffixes: suffixes to remove in addition to the built-in ones. The folder's name is used if the file's name has no
-    letters, or is one that every chat export has.
+    The folder's name is used if the file's name has no letters, or is one that every chat export has.
+
+    - suffixes: suffixes to remove in addition to the built-in ones.
 
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')

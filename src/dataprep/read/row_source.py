@@ -148,7 +148,7 @@ def _like(table: pa.Table, schema: pa.Schema, rows: RowSource, row: int) -> pa.T
 def in_tables(rows: Iterable[Any], size: int, source: str) -> Iterator[pa.Table]:
     """Yield rows that are dicts, or texts, as tables of `size` rows; an error of `rows` itself is not changed.
 
-    Raises ReadError if rows are no table, which names `source`.
+    Raises ReadError if the rows are not a table; the message names `source`.
     """
     held: list[Any] = []
     for row in rows:

@@ -31,9 +31,10 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sections(Text):
-    """Base class of readers that load a complete file. max_doc_bytes: longer texts, and longer files, are dropped.
+    """Base class of readers that load a complete file.
 
     Attributes:
+        max_doc_bytes: longer texts, and longer files, are dropped.
         MAX_FILE: the bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
     """
 

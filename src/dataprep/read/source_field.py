@@ -20,8 +20,9 @@ MAX_SOURCES = 10_000  # of one file; statistics, tables and reports have a row p
 def field_path(source: str, text: str) -> tuple[str, ...]:
     """Return the names on the path to the field that `source="field:a.b"` names, ("a", "b"); () if `source` is "".
 
-    text: the field of the text, "a" or "a.b". Raises PlanError if `source` has another form, or names the field of the
-    text, or one around it.
+    - text: the field of the text, "a" or "a.b".
+
+    Raises PlanError if `source` has another form, or names the field of the text, or one around it.
     """
     if source == "":
         return ()

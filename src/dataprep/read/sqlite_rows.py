@@ -55,7 +55,7 @@ class Sqlite(JsonRecords):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(not (self.table and self.query), "give either table= or query=, not both")
+        require(not (self.table and self.query), "set either table= or query=, not both")
 
     @classmethod
     def unchecked(cls, names: tuple[str, ...]) -> Sqlite:  # noqa: ARG003

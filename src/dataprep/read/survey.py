@@ -1,6 +1,6 @@
 """Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
 
-A group is the input that one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
+A group is the input that one call of `dp.read` can read: all chat exports, or documents whose text is in one field.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PAGES = ("warc", "arc", "wet", "wat")
 LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no reader takes
 IN_LIST = "text_in_list"
 HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
-OTHERS = "; give a folder with documents or chats"
+OTHERS = "; pass a folder with documents or chats"
 Options: TypeAlias = tuple[tuple[str, str], ...]
 Key: TypeAlias = tuple[bool, str, Options]  # of a group: whether it has chats, the field of the text, other options
 
@@ -50,7 +50,7 @@ class FileGroup:
     """Files that one call of `dp.read` reads.
 
     Attributes:
-        chats: whether they are exports of chats.
+        chats: whether they are chat exports.
         text: the field that has the text.
         options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
@@ -92,7 +92,7 @@ def survey(folder: str) -> FolderContents:
     if files.is_dir(folder) and (files.exists(files.join(folder, MANIFEST)) or hf.is_saved(folder)):
         return FolderContents([_of_dataset(folder)], {})
     if not files.exists(folder):
-        msg = f"{folder} must be an existing folder or file; give the folder that has the files"
+        msg = f"{folder} must be an existing folder or file; pass the folder that has the files"
         raise PlanError(msg)
     quiet, log.disabled = log.disabled, True
     try:
@@ -169,7 +169,10 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out, or "". with_chats: whether the folder has exports of chats."""
+    """Return the reason to leave a file out, or "".
+
+    - with_chats: whether the folder has chat exports.
+    """
     no_chat = "not_a_chat" if with_chats and formats.may_be_chat(url) else ""
     if kind is None:
         return no_chat or "unknown_type"
@@ -243,7 +246,7 @@ def _text_field(url: str, name: str) -> str:
 def _of_inner(url: str, text: str) -> tuple[str, Options]:
     """Return the field of the text, and the option that names the array, if the records are an array in an object.
 
-    text: the field of all lists, which is returned if they are not records.
+    - text: the field of all lists, which is returned if they are not records.
     """
     name = text.removesuffix(LIST)
     try:

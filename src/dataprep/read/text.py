@@ -218,7 +218,11 @@ class RecordColumns(NamedTuple):
 
 
 class _NextBatch:
-    """Records for the next batch, in one buffer, since small objects fragment memory; `whole`: all of the batch."""
+    """Records for the next batch, in one buffer, since small objects fragment memory.
+
+    Attributes:
+        whole: if given, these records are the whole batch, and none is added.
+    """
 
     def __init__(self, whole: RecordColumns | None = None) -> None:
         self.whole = whole

@@ -63,7 +63,12 @@ class Trust:
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
     def count(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
-        """Count records; good, bad: their positions, ascending; first: returns a description of the first bad one.
+        """Count good and bad records.
+
+        Args:
+            good: the positions of the good records, ascending.
+            bad: the positions of the bad ones, ascending.
+            first: returns a description of the first bad record.
 
         Raises ReadError if 100 bad records came before any good one.
         """

@@ -16,8 +16,9 @@ def parsed(
 ) -> Iterator[None]:
     """Parse a stream; yield after each chunk, so that the caller can take the results of the handlers.
 
-    connect: sets the handlers of the parser. Raises ReadError if the file is not XML, ends early, defines entities, or
-    has a tag of over `max_bytes`.
+    - connect: sets the handlers of the parser.
+
+    Raises ReadError if the file is not XML, ends early, defines entities, or has a tag of over `max_bytes`.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -32,7 +33,7 @@ def parsed(
             # may not know (-1) where it is until then.
             known = max(known, parser.CurrentByteIndex)
             if fed - known > 2 * max_bytes + CHUNK:
-                msg = f"a tag has over {max_bytes:,} bytes; give more with max_doc_bytes="
+                msg = f"a tag has over {max_bytes:,} bytes; raise max_doc_bytes="
                 raise ReadError(msg, url, known)
             yield
         parser.Parse(b"", True)

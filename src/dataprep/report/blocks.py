@@ -55,7 +55,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 def format_number(n: float, share_of: float = 0) -> str:
     """Return a number as text with thousands separators.
 
-    share_of: a total; if it is not 0, `n` is also stated as a percentage of this total, in small type.
+    - share_of: a total; if it is not 0, `n` is also stated as a percentage of this total, in small type.
     """
     share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
@@ -86,9 +86,11 @@ def format_bytes(n: float) -> str:
 
 
 def diff_html(side: DiffSide | None, tag: str) -> str:
-    """Return one of the two texts of a word diff as HTML; side: the text as DiffRuns, None if it cannot be read.
+    """Return one of the two texts of a word diff as HTML.
 
-    tag: the element (del or ins) that encloses the words that only this text has.
+    Args:
+        side: the text as DiffRuns, None if it cannot be read.
+        tag: the element (del or ins) that encloses the words that only this text has.
     """
     if side is None:
         return '<p class="missing">The text cannot be shown: the step that had it was not saved, or was removed.</p>'

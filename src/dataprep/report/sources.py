@@ -78,7 +78,10 @@ def _breaking(name: str) -> str:
 
 
 def _row(name: str, read: Amount, kept: Amount, counts: Sequence[tuple[str, str, int]]) -> str:
-    """Return the row of a source as HTML; counts: (title, style, documents) of those kept, and of each reason."""
+    """Return the row of a source as HTML.
+
+    - counts: (title, style, documents) of those kept, and of each reason.
+    """
     whole = max(1, read.docs, sum(n for _, _, n in counts))
 
     def piece(title: str, style: str, n: int) -> str:

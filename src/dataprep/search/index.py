@@ -262,7 +262,7 @@ def index_manifest(url: str) -> IndexManifest:
         raise ReadError(msg, url)
     if not isinstance(folder.complete, IndexManifest):
         what = f"{folder.path(MANIFEST)} does not describe a suffix-array index"
-        msg = f"{what}; give the folder that SuffixIndex.build wrote"
+        msg = f"{what}; pass the folder that SuffixIndex.build wrote"
         raise CorruptShard(msg)
     return folder.complete
 
@@ -311,7 +311,7 @@ def _keep(home: str, name: str, out: str) -> None:
 def _local(url: str) -> str:
     url = str(url).rstrip("/")
     if not files.is_local(url):
-        msg = f"{url} is not a local folder, and an index is mapped into memory; give a path on this machine's disk"
+        msg = f"{url} is not a local folder, and an index is mapped into memory; pass a path on this machine's disk"
         raise PlanError(msg)
     return url
 
@@ -341,7 +341,7 @@ def _encoded(text: str) -> bytes:
 
 def _query(text: str) -> bytes:
     if not text:
-        msg = "the text to search for is empty; give at least one character"
+        msg = "the text to search for is empty; provide at least one character"
         raise PlanError(msg)
     return _encoded(text)
 

@@ -52,9 +52,12 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
     """Return the length in bytes of the longest beginning of query[begin:] that occurs in `text`.
 
-    suffixes: the suffix array of `text`, int32. This is a binary search, which skips the bytes that both ends of its
-    interval share with the query (Manber and Myers 1993). `text` must end with a byte that the query does not have, so
-    that no comparison runs past the end of `text`. Returns -1 if a suffix is outside of the text: its file is damaged.
+    This is a binary search, which skips the bytes that both ends of its interval share with the query (Manber and Myers
+    1993). `text` must end with a byte that the query does not have, so that no comparison runs past the end of `text`.
+
+    - suffixes: the suffix array of `text`, int32.
+
+    Returns -1 if a suffix is outside of the text: its file is damaged.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

@@ -41,9 +41,8 @@ BLOCK = 1 << 20  # entries written at once
 class WriteTexts(Pass[Part]):
     """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    out: the folder of all shards' files.
-
     Attributes:
+        out: the folder of all shards' files.
         shard_bytes: the maximum number of bytes of text per shard; a longer document is a shard of its own.
 
     The receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
@@ -60,8 +59,9 @@ class WriteTexts(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the shards of the part `item`: their texts (.text) and lists of documents (.docs).
 
-        url: the beginning of the names of the files. Returns {"files": [paths], "shards": [one record per shard]}.
-        Raises DataprepError if a document is over 2 GiB.
+        - url: the beginning of the names of the files.
+
+        Returns {"files": [paths], "shards": [one record per shard]}. Raises DataprepError if a document is over 2 GiB.
         """
         shards: list[dict[str, Any]] = []
         flow = self._cut(item.batches(["id", "text", "source"]))
@@ -130,8 +130,10 @@ class Unsorted:
 class SortSuffixes(Pass[Unsorted]):
     """Task that sorts the suffixes of a shard (Mori's divsufsort) and writes their offsets.
 
-    out: the folder of all shards' files. Memory: 5 bytes per byte of text. The receipt (record of finished work) has
-    the number of characters.
+    It needs 5 bytes of memory per byte of text. The receipt (record of finished work) has the number of characters.
+
+    Attributes:
+        out: the folder of all shards' files.
     """
 
     folder = SHARDS
@@ -194,7 +196,11 @@ class SuffixShard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def damaged(self, kind: str) -> CorruptShard:
-        """Return the error for a file of the shard whose bytes cannot be those that were written; kind: its suffix."""
+        """Return the error for a file of the shard whose bytes cannot be those that were written.
+
+        Args:
+            kind: the suffix of the file.
+        """
         return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
 
     def places(self, first: int, last: int, limit: int) -> list[int]:

@@ -23,8 +23,9 @@ class Unit(NamedTuple):
 def table_of(*titles: str, left: int = 1, **options: Any) -> Table:
     """Return a table with these column titles and no rows; all but the first `left` columns align at the right.
 
-    Text that does not fit continues in the next line of its cell; nothing is cut. options: further options of rich's
-    Table.
+    Text that does not fit continues in the next line of its cell; nothing is cut.
+
+    - options: further options of rich's Table.
     """
     from rich.table import Table
 

@@ -30,10 +30,13 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
     """Yield a file to write; it appears under `path` only if the `with` block ends without an error.
 
     The file is written under a temporary hidden name, synced to disk, and renamed. Then the folder is synced, so that
-    the new name also survives a crash. synced: if False, the bytes may be lost in a crash of the machine; this is for
-    large files that are soon deleted, and whose receipts show a loss. A new file is entered into the journal (list of
-    created files) of its output folder. Raises DataprepError if the disk is full, or if `path` cannot be written, for
-    example because it is a folder.
+    the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
+    folder.
+
+    - synced: if False, the bytes may be lost in a crash of the machine; this is for large files that are soon deleted,
+      and whose receipts show a loss.
+
+    Raises DataprepError if the disk is full, or if `path` cannot be written, for example because it is a folder.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
@@ -81,7 +84,7 @@ def _writable(path: str) -> Iterator[None]:
     except OSError as e:
         if e.errno in FULL:
             raise
-        msg = f"{path} cannot be written ({e.strerror or e}); give another path, or change its permissions"
+        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or change its permissions"
         raise DataprepError(msg) from e
 
 
@@ -221,7 +224,7 @@ def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
 
     The list has the files of the earlier journal, and the files `names`; files that do not exist are left out.
 
-    names: the paths of files, relative to `folder`.
+    - names: the paths of files, relative to `folder`.
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}

@@ -23,8 +23,9 @@ def stamped(data: bytes) -> bytes:
 def checked(data: bytes, value: Any, *, required: bool = False) -> Any:
     """Return `value`, which was parsed from the bytes `data`, without its checksum.
 
-    required: whether JSON without a checksum, as other programs write it, is an error. Raises ValueError if the
-    checksum is missing, is not that of the bytes, or if one byte of its name was changed.
+    - required: whether JSON without a checksum, as other programs write it, is an error.
+
+    Raises ValueError if the checksum is missing, is not that of the bytes, or if one byte of its name was changed.
     """
     if required and (not isinstance(value, dict) or not isinstance(value.get(FIELD), str)):
         msg = f"it has no {FIELD}"

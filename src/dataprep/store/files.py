@@ -273,7 +273,7 @@ def open_read(url: str) -> BinaryIO:
 def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
 
-    synced: as in `atomic.whole`.
+    - synced: as in `atomic.whole`.
     """
     if not is_local(url):
         fs, path = fs_of(url)
@@ -322,8 +322,10 @@ def read_state(url: str) -> Any:
 def read_json(url: str, *, checksum: bool = False) -> Any:
     """Return the content of a JSON file, without its checksum if it has one.
 
-    checksum: whether it must have one. Raises CorruptShard if it is not JSON, or if its checksum is not that of its
-    bytes, and NewerFormat if it has a checksum and a format that this version does not read.
+    - checksum: whether it must have one.
+
+    Raises CorruptShard if it is not JSON, or if its checksum is not that of its bytes, and NewerFormat if it has a
+    checksum and a format that this version does not read.
     """
     with open_raw(url) as f:
         data = f.read()

@@ -63,7 +63,10 @@ class Hashes:
         return _remote(url) if path is None else self.of(path, _hash)
 
     def of(self, path: str, hash_of: Callable[[str], str], kind: str = "") -> str:
-        """Return the known hash of a local file's bytes, or else `hash_of(path)`; kind: of the hash, "" if xxh3-128."""
+        """Return the known hash of a local file's bytes, or else `hash_of(path)`.
+
+        - kind: the kind of the hash; "" for xxh3-128.
+        """
         state, young = _state(path, kind)
         if state not in self.known or young:
             found = hash_of(path)

@@ -158,7 +158,7 @@ def _source(fn: Callable[..., Any] | type) -> str:
     except (OSError, TypeError) as e:
         msg = (
             f"{_show(fn)} cannot be hashed, since its source cannot be found; "
-            "write it in a file, make it a frozen dataclass, or give version="
+            "write it in a file, make it a frozen dataclass, or set version="
         )
         raise PlanError(msg) from e
 

@@ -74,10 +74,12 @@ def holder(folder: str) -> dict[str, str | int] | None:
 def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    anywhere: whether the folder need not be one for results. Folders that are created and remain empty are deleted
-    again. SIGTERM ends the block as Ctrl-C does. Raises InUse if another process or thread holds the lease, PlanError
-    if the folder is not one for results (see `check_place`), NewerFormat if a newer dataprep wrote into it, and
-    DataprepError if it cannot be written.
+    Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does.
+
+    - anywhere: whether the folder need not be one for results.
+
+    Raises InUse if another process or thread holds the lease, PlanError if the folder is not one for results (see
+    `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
     """
     newer.refuse(folder)
     if "://" in folder and not folder.startswith("file://"):
@@ -96,7 +98,7 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
         state = "it is a file" if os.path.isfile(home) else e.strerror or str(e)
         if os.path.islink(home) and not os.path.exists(home):
             state = "it is a link to nowhere"
-        msg = f"{folder} cannot be written ({state}); give another folder as out, or change its permissions"
+        msg = f"{folder} cannot be written ({state}); choose another folder as out, or change its permissions"
         raise DataprepError(msg) from e
     done = threading.Event()
     beats = threading.Thread(target=_beat, args=(descriptor, done), daemon=True)
@@ -178,7 +180,7 @@ def _acquired(path: str, folder: str) -> int:
             holder = _holder(descriptor)
             if locked is False or (holder and _lives(holder, descriptor, path, locks=locked is True)):
                 pid, host = holder.get("pid", "?"), holder.get("host", "?")
-                msg = f"{folder} is in use by pid {pid} on host {host}; wait until it is done, or give another folder"
+                msg = f"{folder} is in use by pid {pid} on host {host}; wait until it is done, or choose another folder"
                 raise InUse(msg)  # noqa: TRY301 - the descriptor is closed below
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 os.ftruncate(descriptor, 0)

@@ -27,7 +27,10 @@ _OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records o
 
 
 def check_format(found: Any, url: str) -> None:
-    """Raise NewerFormat if a JSON object states a newer format than this version reads; url: its file, for messages."""
+    """Raise NewerFormat if a JSON object states a newer format than this version reads.
+
+    - url: the file of the object, for messages.
+    """
     stated = found.get("format") if isinstance(found, dict) else None
     if isinstance(stated, int) and stated > FORMAT:
         msg = f"{url} has format {stated}, and this dataprep reads {FORMAT}; install a newer dataprep"

@@ -31,7 +31,7 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
             if is_relative(url):
                 msg = (
                     f"{url} was given in the working folder {given_in}, and this is now {now or 'deleted'}; "
-                    "give absolute paths, or change the folder (os.chdir) before you give them"
+                    "pass absolute paths, or change the folder (os.chdir) before you pass them"
                 )
                 raise PlanError(msg)
 
@@ -47,10 +47,12 @@ def given_in(urls: Iterable[str]) -> str | None:
 
 
 def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool]) -> str:
-    """Return the path that a recorded URL has now; folder: the working folder in which it was given, None: not known.
+    """Return the path that a recorded URL has now.
 
     A relative path refers to the file in that folder. If the folder no longer exists, as after a move of the whole
     project, the path refers to a file in this working folder, if `is_same` returns True for it.
+
+    - folder: the working folder in which the URL was given; None if it is not known.
     """
     if not folder or not is_relative(url) or folder == here():
         return url

@@ -34,7 +34,9 @@ def without_bars() -> Iterator[None]:
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
     """Yield `results` unchanged; on a terminal or in a notebook, also show a progress bar with the label `label`.
 
-    items: the input of each result, in order. Progress is counted in bytes if the items have `n_bytes`, else in items.
+    Progress is counted in bytes if the items have `n_bytes`, else in items.
+
+    - items: the input of each result, in order.
     """
     if not label or not items or _without.get() or not (sys.stderr.isatty() or _in_notebook()):
         return results

@@ -43,7 +43,9 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     """Write the receipt of finished work, as `once` does, replacing any existing receipt; return its content.
 
     An earlier receipt is replaced and never removed, so that other tasks, which may do the same work at the same time,
-    always find one. made: {"files": [URLs of the files that were written], ...}.
+    always find one.
+
+    - made: {"files": [URLs of the files that were written], ...}.
     """
     urls = made.get("files", [])
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
@@ -78,7 +80,9 @@ def restate(receipt: str, url: str) -> None:
 
 
 def read(receipt: str, *lists: str) -> dict[str, Any]:
-    """Return the content of a receipt; its files are not checked. lists: further fields that must be lists.
+    """Return the content of a receipt; its files are not checked.
+
+    - lists: further fields that must be lists.
 
     Raises CorruptShard if it is not a receipt that dataprep wrote.
     """

@@ -121,7 +121,7 @@ class Spill:
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
         """Return the byte range (start, stop) in the file of sections `first` to `last - 1` of a segment.
 
-        last: None for section `first` only.
+        - last: None for section `first` only.
         """
         last = first + 1 if last is None else last
         self.f.seek(self.table + 8 * (segment * self.n_sections + first))
@@ -131,7 +131,7 @@ class Spill:
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
         """Return the data of sections first to last - 1 of a segment as one array of `dtype`.
 
-        last: None for section `first` only.
+        - last: None for section `first` only.
         """
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence[str]]) -> None:
     """Replace files of a folder by those that `write(url)` writes into the folder `url`, and whose names it returns.
 
-    known: all names that it may return; the other files of these names are deleted.
+    - known: all names that it may return; the other files of these names are deleted.
     """
     if not files.is_local(folder):
         for name in set(known) - set(write(folder)):

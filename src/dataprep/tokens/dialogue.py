@@ -153,13 +153,16 @@ class _Parts:
 
 
 def _encoded(tok: Tokenizer, parts: _Parts, ends: list[int], dtype: npt.DTypeLike) -> Encoded:
-    """Return the ids of parts; ends: exclusive ends of the dialogues, in parts."""
+    """Return the ids of parts.
+
+    - ends: exclusive ends of the dialogues, in parts.
+    """
     ids, stops = tok.encode_column(pa.array(parts.texts, pa.large_string()), dtype)
     return _together(parts, ids, stops.astype(np.int64), np.array(ends, np.int64), tok.token_bytes)
 
 
 def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:
-    """Join the ids of texts (each followed by a separator, which is dropped) and special tokens in their order.
+    """Join the ids of texts and the special tokens in their order; the separator after each text is dropped.
 
     - stops: exclusive ends of the texts in `ids`.
     - ends: exclusive ends of the dialogues, in parts.

@@ -149,7 +149,11 @@ class Strata:
         self.by_source = self.by_language = True
 
     def add(self, found: Mapping[Stratum, tuple[Bytes, Bytes]]) -> None:
-        """Add the bytes that one task counted; found: {stratum: (numbers of its non-empty bins, bytes in each)}."""
+        """Add the bytes that one task counted.
+
+        Args:
+            found: {stratum: (numbers of its non-empty bins, bytes in each)}.
+        """
         for stratum, (bins, n_bytes) in found.items():
             name = self._name(stratum)
             if name not in self.sums:

@@ -183,7 +183,10 @@ def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
 
 
 def check_share(name: str, share: float) -> None:
-    """Raise PlanError if `share` is not from 0 to 1; name: the parameter's name, for the message."""
+    """Raise PlanError if `share` is not from 0 to 1.
+
+    - name: the parameter's name, for the message.
+    """
     if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
         msg = f"{name}={share!r} must be a share of the documents, from 0 to 1"
         raise PlanError(msg)

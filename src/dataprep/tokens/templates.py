@@ -84,7 +84,7 @@ def template_of(given: str | os.PathLike[str] | Template) -> Template:
     if not text.endswith(".json"):
         return Template(found)
     if not isinstance(config, dict) or not isinstance(config.get("chat_template"), str):
-        msg = "has no chat_template; give a file that has one"
+        msg = "has no chat_template; pass a file that has one"
         raise ReadError(msg, text)
     return Template(config["chat_template"], _named(config.get("bos_token"), ""), _named(config.get("eos_token"), EOT))
 
@@ -104,7 +104,7 @@ def _pieces(template: Template, speakers: Speakers) -> tuple[str | int, ...]:
     if numbers != list(range(len(speakers))):
         msg = (
             f"the chat template does not write each of {len(speakers)} turns once and in order (it wrote "
-            f"{numbers}); give one that keeps the contents as they are"
+            f"{numbers}); choose one that keeps the contents as they are"
         )
         raise PlanError(msg)
     return tuple(int(part) if i % 2 else part for i, part in enumerate(parts) if part)
@@ -146,7 +146,7 @@ def _jinja(template: Template, speakers: Speakers) -> str:
         )
     except jinja2.TemplateError as e:
         roles = ", ".join(role for role, _ in speakers[:6])
-        msg = f"the chat template rejects turns of {roles}: {raised[0] if raised else e}; give another template"
+        msg = f"the chat template rejects turns of {roles}: {raised[0] if raised else e}; choose another template"
         raise PlanError(msg) from e
     return text
 
@@ -158,7 +158,7 @@ def _placeholder(number: int) -> str:
 def specials_of(template: Template, known: Sequence[str], *, pattern: re.Pattern[str] = SURE) -> list[str]:
     """Return the texts in a template that look like special tokens and are not in `known`, sorted.
 
-    pattern: regular expression that matches special tokens.
+    - pattern: regular expression that matches special tokens.
     """
     speakers: Speakers = (("user", False), ("assistant", False))
     text = "".join(piece for piece in template.pieces(speakers) if isinstance(piece, str))

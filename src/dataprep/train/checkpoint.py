@@ -246,7 +246,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
     if path.is_dir():
         return beside.steady(path, partial(_load_newest_in, path))
     if not path.exists():
-        msg = f"{path} does not exist; give a checkpoint or the folder of a run"
+        msg = f"{path} does not exist; pass a checkpoint or the folder of a run"
         raise PlanError(msg)
     _check_head(path)
     return load(path)

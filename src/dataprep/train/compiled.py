@@ -88,9 +88,12 @@ def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
 def check(model: GPT, ids_BT: Tensor, mask: Mask | None) -> float:
     """Compare one compiled forward pass with one of the model itself; return the largest difference of a token.
 
-    ids_BT, mask: inputs of a micro-batch. The difference is that of a token's vector, relative to its length. The
-    compiled pass stores what a gradient needs, as in training, so it is not compiled twice. Raises DataprepError if the
-    difference is above `TOLERANCE`, or not a number.
+    The difference is that of a token's vector, relative to its length. The compiled pass stores what a gradient needs,
+    as in training, so it is not compiled twice.
+
+    - ids_BT, mask: inputs of a micro-batch.
+
+    Raises DataprepError if the difference is above `TOLERANCE`, or not a number.
     """
     found_BTD = model.stream(ids_BT, mask).detach().float()
     with torch.no_grad():

@@ -71,7 +71,7 @@ def peak_memory(device: torch.device) -> int:
 def memory_named(config: TrainConfig, ranks: int = 1) -> Iterator[None]:
     """Raise a DataprepError that names the settings to lower if memory runs out inside the `with` block.
 
-    ranks: the number of processes that share a batch.
+    - ranks: the number of processes that share a batch.
     """
     try:
         yield

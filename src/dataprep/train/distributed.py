@@ -83,7 +83,7 @@ class World:
     def begin_gather(self, whole: Tensor, own: Tensor) -> Any:
         """Begin to fill `whole` with the tensors `own` of all processes, in their order; return the work for `wait`.
 
-        own: 1-D, of the same size in all processes, such as this process's part of `whole`.
+        - own: 1-D, of the same size in all processes, such as this process's part of `whole`.
         """
         gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name since torch 2.13
         with self._connected():

@@ -32,9 +32,12 @@ def generate(
 ) -> Iterator[int]:
     """Yield the token ids that a model generates after a prompt; end before an id in `stop` or after `max_tokens` ids.
 
-    how: the rule to draw an id; None: `Sampling()`. If the model was trained with prefixes, all tokens of the prompt
-    attend to each other. When the model's context is full, the older half is dropped. The same seed returns the same
-    ids. On a GPU, ids come in groups of up to `AHEAD`. Raises PlanError if max_tokens is below 1.
+    If the model was trained with prefixes, all tokens of the prompt attend to each other. When the model's context is
+    full, the older half is dropped. The same seed returns the same ids. On a GPU, ids come in groups of up to `AHEAD`.
+
+    - how: the rule to draw an id; None: `Sampling()`.
+
+    Raises PlanError if max_tokens is below 1.
     """
     check_max_tokens(max_tokens)
     steps = _generate(model, [_checked(model, prompt)], how or Sampling(), max_tokens, frozenset(stop))
@@ -49,9 +52,10 @@ def generate_batch(
     max_tokens: int = 200,
     stop: Iterable[int] = (),
 ) -> list[list[int]]:
-    """Return the token ids that a model generates after each prompt, all prompts at once; parameters: see `generate`.
+    """Return the token ids that a model generates after each prompt, all prompts at once.
 
-    Prompt i draws with the seed `how.seed` + i: its ids are those of `generate` with that seed, apart from rounding.
+    The parameters are those of `generate`. Prompt i draws with the seed `how.seed` + i: its ids are those of
+    `generate` with that seed, apart from rounding.
     """
     check_max_tokens(max_tokens)
     rows = [_checked(model, prompt) for prompt in prompts]
@@ -143,7 +147,7 @@ def _drawn_ahead(
 
 
 def _remedy(n_prompts: int) -> str:
-    fewer = f"give fewer prompts at once (now {n_prompts}), shorten them" if n_prompts > 1 else "shorten the prompt"
+    fewer = f"pass fewer prompts at once (now {n_prompts}), shorten them" if n_prompts > 1 else "shorten the prompt"
     return f"{fewer}, or end other programs"
 
 
@@ -151,7 +155,7 @@ def _remedy(n_prompts: int) -> str:
 def next_logits(model: GPT, new: dict[int, list[int]], cache: Cache) -> dict[int, Tensor]:
     """Return the scores of the next token id as {row of the cache: float (vocabulary)}, for the rows in `new`.
 
-    new: {row: its ids that are not in the cache yet, one or more}; they are added to the cache.
+    - new: {row: its ids that are not in the cache yet, one or more}; they are added to the cache.
     """
     found: dict[int, Tensor] = {}
     for rows in ([r for r in new if not cache.lengths[r]], [r for r in new if cache.lengths[r]]):

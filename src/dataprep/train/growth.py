@@ -19,9 +19,10 @@ RESERVED = "<|reserved_"  # special tokens of this name may be renamed
 def difference(new: Path, old: Path, n_ids: int) -> str:
     """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else the difference.
 
-    The text is a clause that states one thing that `new` has and must not have. n_ids: number of ids of the model
-    trained with `old`; the ids of added tokens must follow these. A special token of `old` whose name begins with
-    "<|reserved_" may have another name in `new`.
+    The text is a clause that states one thing that `new` has and must not have. A special token of `old` whose name
+    begins with "<|reserved_" may have another name in `new`.
+
+    - n_ids: number of ids of the model trained with `old`; the ids of added tokens must follow these.
     """
     before, now = (_parts(path) for path in (old, new))
     for part in ("words", "merges", "rules"):

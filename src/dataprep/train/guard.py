@@ -44,7 +44,7 @@ class Guard:
     def count(self, loss: float, norm: float) -> bool:
         """Count a step; return True if its loss and gradient norm are finite, False if the step was skipped.
 
-        A step whose gradient overflowed because of the scale of the loss is skipped, and is no failure.
+        A step whose gradient overflowed because of the scale of the loss is skipped, and is not a failure.
         """
         if norm == OVERFLOW:
             self.skipped += 1

@@ -67,7 +67,8 @@ class LowRank(nn.Module):
 class Adapted(nn.Module):
     """A linear layer with a frozen weight, and a trained `LowRank` update for each projection in `lora_targets`.
 
-    packed: the weight in NF4 if `lora_base` is "nf4"; `weight` is None then.
+    Attributes:
+        packed: the weight in NF4 if `lora_base` is "nf4"; `weight` is None then.
     """
 
     role = "matrix"

@@ -43,8 +43,8 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
 def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:
     """Return -log softmax of each target's score, float32 (N); 0 for targets that are IGNORE (-100).
 
-    x_ND: N outputs of the model's last layer, of width D. The scores are their products with the first `vocab_size`
-    rows of weight_VD, the matrix of the vocabulary, which may have more rows.
+    - x_ND: N outputs of the model's last layer, of width D. The scores are their products with the first `vocab_size`
+      rows of weight_VD, the matrix of the vocabulary, which may have more rows.
     """
     if len(x_ND) * vocab_size > block_of(x_ND.device):
         out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N)  # type: ignore[no-untyped-call]

@@ -58,8 +58,10 @@ def divisors(n: int) -> list[int]:
 def largest(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
     """Return the largest of `sizes`, ascending numbers, that fits; the first one must fit.
 
-    Sizes are at least doubled until one does not fit; then the sizes between are bisected. fits: function that returns
-    whether a size fits. If a size does not fit, all larger ones are assumed not to fit.
+    Sizes are at least doubled until one does not fit; then the sizes between are bisected. If a size does not fit, all
+    larger ones are assumed not to fit.
+
+    - fits: function that returns whether a size fits.
     """
     low, high = 0, len(sizes)  # sizes[low] fits, sizes[high] does not
     assert fits(sizes[0]), "the smallest size must fit"

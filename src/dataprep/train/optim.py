@@ -56,8 +56,8 @@ def step_once(
       neither do they if the loss is above `limit`, a scalar.
     - n_targets: the number of targets of all processes; None: this process has all of them.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
-    - scaler: that of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights and moments
-      do not change.
+    - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights
+      and moments do not change.
     """
     device = model.device
     n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)

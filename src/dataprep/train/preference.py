@@ -31,9 +31,10 @@ from .model.masks import Mask
 
 @dataclass
 class Preference:
-    """The loss of preference tuning; reference: the frozen copy, or None for the model itself without LoRA's updates.
+    """The loss of preference tuning.
 
     Attributes:
+        reference: the frozen copy, or None for the model itself without LoRA's updates.
         beta: strength of the constraint to the reference; with smaller values, the model may deviate further.
         val: the pairs to validate on, if any.
     """

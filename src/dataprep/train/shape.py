@@ -12,14 +12,17 @@ SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forw
 
 
 def positive(name: str, value: Any) -> None:
-    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40; name: for the message."""
+    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40.
+
+    - name: for the message.
+    """
     if value is not None and not (is_a(value, int) and 0 < value < 1 << 40):
         msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if is_a(value, int) else ''}"
         raise PlanError(msg)
 
 
 def is_a(value: Any, *types: type) -> bool:
-    """Return whether a value has one of the types; True and False are no numbers."""
+    """Return whether a value has one of the types; True and False are not numbers."""
     return isinstance(value, types) and not isinstance(value, bool)
 
 

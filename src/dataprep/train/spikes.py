@@ -44,7 +44,10 @@ class Spikes:
 
     @classmethod
     def begin(cls, guess: float, device: torch.device) -> Spikes:
-        """Return the state before the first step; guess: the loss of a uniform prediction."""
+        """Return the state before the first step.
+
+        - guess: the loss of a uniform prediction.
+        """
         return cls(torch.full((WINDOW,), math.nan, device=device), guess)
 
     def limit(self) -> tuple[Tensor, Tensor]:
@@ -65,7 +68,7 @@ class Spikes:
         return torch.stack([loss, found[1].to(torch.float32), is_spike.float(), median])
 
     def rises(self, median: float) -> bool:
-        """Return whether the median of the losses has just risen far above the lowest one; True once in a run."""
+        """Return whether the median of the losses has just risen far above the lowest; True at most once per run."""
         if not math.isfinite(median):
             return False
         nats, share = RISE

@@ -46,7 +46,12 @@ class MetricsWindow:
                 yield row
 
     def add(self, found: torch.Tensor, lr: float) -> None:
-        """Collect one step; found: float32 (4) on the device, as `Spikes.add` returns it; lr: its learning rate."""
+        """Collect one step.
+
+        Args:
+            found: float32 (4) on the device, as `Spikes.add` returns it.
+            lr: the learning rate of the step.
+        """
         self.pending.append(found)
         self.lrs.append(lr)
 

@@ -15,7 +15,10 @@ from .text import I64, SPACE, U8, U16, Int, classes, code_point, copied
 def _without(
     offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: Int, table: U16
 ) -> tuple[I64, U8, I64]:
-    """Compute the result of `without`; table: `classes()`."""
+    """Compute the result of `without`.
+
+    - table: `classes()`.
+    """
     n = len(offsets) - 1
     out_offsets, left = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     out = np.empty(offsets[n] - offsets[0], np.uint8)
@@ -41,7 +44,9 @@ def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: 
 
     The spans of text d are those with the numbers from first[d] to first[d + 1] - 1; span s is the bytes
     starts[s]:ends[s], counted from the beginning of the text. The spans of a text must be sorted by start; they may
-    overlap. first: int64[n + 1]. The characters left are counted without white space, only up to `enough`, and only in
-    texts that lose something.
+    overlap. The characters left are counted without white space, only up to `enough`, and only in texts that lose
+    something.
+
+    - first: int64[n + 1].
     """
     return _without(offsets, data, first, starts, ends, enough, classes())

@@ -86,8 +86,9 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
     """Return every document's distinct hashes in order of first occurrence.
 
-    starts: int64[n + 1], offsets of each document's hashes in `hashes`. Returns (new offsets, int64[n + 1]; distinct
-    hashes, uint64).
+    - starts: int64[n + 1], offsets of each document's hashes in `hashes`.
+
+    Returns (new offsets, int64[n + 1]; distinct hashes, uint64).
     """
     n = len(starts) - 1
     longest = 1
@@ -155,10 +156,13 @@ def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I
 def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
     """Return the texts in the normal form `form`: (offsets from 0, int64[n + 1]; UTF-8 bytes, uint8).
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]].
-    "space": each run of white space becomes one space, and white space at the ends is removed. "lower": the same, in
-    lower case. "words": only the letters, digits, underscores and combining marks of the lower-cased text are kept, and
-    one space replaces everything else between them, so that punctuation is ignored too; format characters are removed.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        form: "space" replaces each run of white space by one space, and removes white space at the ends. "lower" also
+            converts to lower case. "words" keeps only the letters, digits, underscores and combining marks of the
+            lower-cased text, with one space in place of everything else between them, so that punctuation is ignored
+            too; format characters are removed.
     """
     return _normal(offsets, data, T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 

@@ -94,7 +94,7 @@ def _number(label: str) -> int:
 
 
 def _ipv6(host: str) -> str:
-    """Return an IPv6 address in brackets, compressed; the IPv4 address that it contains, if any; "" if it is none."""
+    """Return an IPv6 address in brackets, compressed, or the IPv4 address that it maps; "" if it is not an address."""
     try:
         address = ipaddress.IPv6Address(host[1:].removesuffix("]") if host.endswith("]") else "")
     except ValueError:

@@ -119,8 +119,9 @@ def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
     """Compile a function to machine code by Numba, cached on disk; used as a decorator.
 
-    The code runs without the GIL; division by zero follows NumPy. options: further options of `numba.njit`, such as
-    `inline="always"`; `cache=False` disables the cache.
+    The code runs without the GIL; division by zero follows NumPy.
+
+    - options: further options of `numba.njit`, such as `inline="always"`; `cache=False` disables the cache.
     """
     if fn is None:
         return lambda f: kernel(f, **options)

@@ -59,9 +59,11 @@ def parse_tag(text: str) -> Tag | None:
 
 
 def tag_of(text: str, where: str, otherwise: str = "") -> Tag:
-    """Return the parts of a language tag. Raises PlanError, which begins with `where` and the text, if it is none.
+    """Return the parts of a language tag.
 
-    otherwise: the other texts that are allowed, for the message.
+    - otherwise: the other texts that are allowed, for the message.
+
+    Raises PlanError if `text` is not a language tag; the message begins with `where` and the text.
     """
     tag = parse_tag(text)
     if tag is None:

@@ -36,7 +36,12 @@ SHIPPED = Path(__file__).parent / "compiled_kernels"  # in a wheel that `make wh
 
 
 class Environment(NamedTuple):
-    """symbol: the variable that holds its address. constants: Python objects."""
+    """The environment that compiled code reads Python objects from.
+
+    Attributes:
+        symbol: the variable that holds the address of the environment.
+        constants: the Python objects.
+    """
 
     symbol: str
     constants: list[Any]

@@ -109,7 +109,7 @@ def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tup
     The result is offsets int64[n + 1] into UTF-8 bytes, uint8.
 
     - unit: "word" or "char".
-    - names: from `differences`, such as "digits" (each number becomes 0) or "diacritics".
+    - names: names of `differences`, such as "digits" (each number becomes 0) or "diacritics".
     """
     replaced = tuple(
         name for name in names if name in ("digits", "fineweb") or (name == "punctuation" and unit != "word")

@@ -40,7 +40,10 @@ def word_classes() -> U16:
 
 @kernel
 def _spaced(offsets: I64, data: U8, table: U32, classes: U16, marks: int) -> tuple[I64, U8]:
-    """Return the texts with a space between two words; marks: 1 if other characters are words, 0 to leave them out."""
+    """Return the texts with a space between two words.
+
+    - marks: 1 if other characters are words, 0 to leave them out.
+    """
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty((offsets[n] - offsets[0]) * 2 + 4, np.uint8)
@@ -70,7 +73,10 @@ def _spaced(offsets: I64, data: U8, table: U32, classes: U16, marks: int) -> tup
 
 @kernel(_nrt=False)
 def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) -> int:
-    """Return the number of words in the line data[a:b], as `_spaced` sets them apart; marks: as there."""
+    """Return the number of words in the line data[a:b], as `_spaced` sets them apart.
+
+    - marks: 1 if other characters are words, 0 to leave them out.
+    """
     n, i, state, open_, before = 0, a, OUTSIDE, False, np.int64(-1)
     while i < b:
         c, size = T.code_point(data, i)
@@ -89,7 +95,7 @@ def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) 
 def spaced(offsets: I64, data: U8, words: str) -> tuple[I64, U8]:
     """Return the texts with a space between two words: offsets int64[n + 1], from 0, into UTF-8 bytes, uint8.
 
-    words: one of CHOICES; with "blanks", the texts are returned unchanged.
+    - words: one of CHOICES; with "blanks", the texts are returned unchanged.
     """
     if words == "blanks":
         return offsets, data

@@ -135,7 +135,9 @@ def whole_points(data: U8, start: int, stop: int) -> int:
 def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
     """Return whether the capital sigma at byte `i` of the text data[start:stop] becomes a final sigma in lower case.
 
-    The rule is Final_Sigma of Unicode's SpecialCasing. table: classes of characters, from `classes()`.
+    The rule is Final_Sigma of Unicode's SpecialCasing.
+
+    - table: classes of characters, from `classes()`.
     """
     j = i
     before = 0

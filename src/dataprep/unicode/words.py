@@ -50,10 +50,13 @@ MID = 0x80  # of an ASCII character that may join two parts of a word
 
 @cache
 def word_table(split: str = "unicode") -> U32:
-    """Return the table by which kernels split texts into words, uint32[0x110000]; split: one of SPLITS, or FOLDED.
+    """Return the table by which kernels split texts into words, uint32[0x110000].
 
     FOLDED is "unicode" in which the dotless `i` is an `i`, so that Turkish texts in capitals are equal to others. Each
     entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
+
+    Args:
+        split: one of SPLITS, or FOLDED.
     """
     kinds = np.where(T.classes() & T.WORD, np.uint32(LETTER if split == "regex" else ALONE), np.uint32(OTHER))
     table = T.lowered() & np.uint32(~T.IN_WORD & 0xFFFFFFFF)
@@ -100,8 +103,10 @@ def _fits(before: int, mid: int, after: int) -> bool:
 def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
     """Return whether the character at byte `i`, of a class from MID_LETTER to MID_HEBREW, joins its two neighbours.
 
-    begin, stop: the text is data[begin:stop]. Neighbours of the class EXTEND are skipped. table: the result of
-    `word_table`.
+    Neighbours of the class EXTEND are skipped.
+
+    - begin, stop: the text is data[begin:stop].
+    - table: the result of `word_table`.
     """
     c, size = T.code_point(data, i)
     before, after, j = EXTEND, EXTEND, i
@@ -122,7 +127,7 @@ def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
     """Return whether the character at byte `i` of the text data[begin:stop] is in a word, but is not its first.
 
-    table: from `word_table`.
+    - table: the result of `word_table`.
     """
     if i <= begin or i >= stop:
         return False
@@ -150,8 +155,9 @@ def sure_state(entry: Int) -> Int:
 def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: Int) -> Int:
     """Return the state after the character of class `kind` at byte `i`, from the state before it.
 
-    A state is OUTSIDE, INSIDE or SINGLE; STARTS is added to it if a word starts at the character. begin, stop: the text
-    is data[begin:stop].
+    A state is OUTSIDE, INSIDE or SINGLE; STARTS is added to it if a word starts at the character.
+
+    - begin, stop: the text is data[begin:stop].
     """
     before = state & 3
     if kind == OTHER:
@@ -172,7 +178,8 @@ def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: 
 def lower_point(data: U8, begin: Int, i: Int, stop: Int, entry: Int, classes: U16) -> Int:
     """Return the lower case of the character at byte `i` of data[begin:stop]: a final sigma at the end of a word.
 
-    entry: the entry of the character in `word_table`. classes: `text.classes()`.
+    - entry: the entry of the character in `word_table`.
+    - classes: `text.classes()`.
     """
     if entry & T.SIGMA and T.final_sigma(data, i, begin, stop, classes):
         return np.int64(0x3C2)
@@ -197,7 +204,9 @@ def _bytes_tables(table: U32) -> tuple[U8, U8]:
 def word_hashes(offsets: I64, data: U8, table: U32, classes: U16, factors: U64) -> tuple[I64, U64]:
     """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
 
-    table: `word_table()`; classes: `text.classes()`; factors: PLACE_FACTORS.
+    - table: `word_table()`.
+    - classes: `text.classes()`.
+    - factors: PLACE_FACTORS.
     """
     ends = np.zeros(len(offsets), np.int64)
     out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets) + 1, np.uint64)
@@ -214,7 +223,9 @@ def _sums(
     """Write the hash of every word to `out`, not yet mixed, and the ends of texts to `ends`; return how many words.
 
     To avoid branches, a hash is stored at every character, and the index advances only when a word ends. Without
-    reference counts, texts of many scripts are read 1.4 to 2 times as fast. of_bytes: from `_bytes_tables`.
+    reference counts, texts of many scripts are read 1.4 to 2 times as fast.
+
+    - of_bytes: the result of `_bytes_tables`.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word, follows = of_bytes
@@ -286,5 +297,8 @@ def _single(data: U8, point: Int, i: Int, stop: Int, table: U32, factors: U64) -
 
 
 def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
-    """Return the word hashes of every text, (offsets int64[n + 1], hashes uint64[words]); split: one of SPLITS."""
+    """Return the word hashes of every text, (offsets int64[n + 1], hashes uint64[words]).
+
+    - split: one of SPLITS.
+    """
     return word_hashes(offsets, data, word_table(split), T.classes(), PLACE_FACTORS)

@@ -17,7 +17,7 @@ FIRST = {
     "conversations": (dp.chats.Conversations(), "put Pseudonyms before Conversations"),
     "turns": (Turns(person="Tibor Halvane"), "put Pseudonyms before Turns"),
     "cleaned": (dp.chats.CleanMessages(), "put Pseudonyms before CleanMessages"),
-    "consent": (dp.chats.Consent(allowed=["Tibor Halvane"]), r"give it as Pseudonyms\(consent=Consent\(...\)\)"),
+    "consent": (dp.chats.Consent(allowed=["Tibor Halvane"]), r"pass it as Pseudonyms\(consent=Consent\(...\)\)"),
 }
 
 

@@ -251,7 +251,7 @@ def test_shares_that_do_not_come_out_are_said(two, tmp_path, caplog):
     mix = Mix({"web": 1, "chat": 3}, max_epochs=2)
     mix.write(two, tmp_path / "out")
     n = Shards.open(two["chat"].path, "train").n_tokens
-    assert f"chat gets {200 * n / mix.plan(two).tokens:.1f} % of the tokens, not the wanted 75.0 %" in caplog.text
+    assert f"chat gets {200 * n / mix.plan(two).tokens:.1f} % of the tokens, not the requested 75.0 %" in caplog.text
     assert sum(mix.plan(two).weights.values()) == pytest.approx(1)
     caplog.clear()
     Mix({"web": 3, "chat": 1}).write(two, tmp_path / "met", tokens=4_000)

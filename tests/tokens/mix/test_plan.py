@@ -77,7 +77,7 @@ def test_shares_by_temperature(temperature) -> None:
 
 
 WRONG = [
-    ({}, "Mix needs either weights, {source: share}, or temperature=; give one of them"),
+    ({}, "Mix needs either weights, {source: share}, or temperature=; use one of them"),
     ({"weights": {}}, "no source has a positive weight; give at least one source a weight above 0 in weights="),
     *(({"weights": {"a": w}}, f"the weight of 'a' is {w!r}; it must be a positive number, or 0 to leave it out")
       for w in (-1, -0.5, math.inf, math.nan, "1", None)),
@@ -141,7 +141,7 @@ def written(monkeypatch, tmp_path):
     ("tokens", "epochs", "says"),
     [(200, 4, []), (800, 4, ["none is repeated 4.0 times"]), (798, 4, []),
      (816, 4, ["none is repeated 4.0 times"]),
-     (818, 4, ["none gets 48.9 % of the tokens, not the wanted 50.0 %,", "none is"]),
+     (818, 4, ["none gets 48.9 % of the tokens, not the requested 50.0 %,", "none is"]),
      (900, 6, ["none is repeated 4.5 times"]), (204, 1, []), (206, 1, ["none gets 48.5 % of the tokens"])],
 )  # fmt: skip
 def test_what_is_written_is_said_and_stored(written, tmp_path, caplog, tokens, epochs, says) -> None:

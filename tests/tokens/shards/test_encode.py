@@ -218,7 +218,7 @@ def test_a_dataset_is_not_written_over(tok, tmp_path):
     """`out` that holds a sealed Dataset is refused, even with replace=True."""
     docs = laws.dataset_of(tmp_path, ROWS[:9])
     dp.Pipeline().run(docs, out=str(tmp_path / "d"))
-    with pytest.raises(StaleOutput, match="holds a Dataset; give another folder as out"):
+    with pytest.raises(StaleOutput, match="holds a Dataset; choose another folder as out"):
         dp.encode(docs, tok, out=tmp_path / "d", replace=True)
 
 

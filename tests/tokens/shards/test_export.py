@@ -144,7 +144,7 @@ def test_import_finds_the_tokenizer_of_the_files(tok, tmp_path, dataprep, caplog
         vocab_size=tok.vocab_size, eot=tok.eot, token_bytes=tok.token_bytes,
     )  # fmt: skip
     export(shards, "nanogpt", tmp_path / "e")
-    with pytest.raises(PlanError, match=r"no tokenizer.json next to .*train.bin; give the tokenizer that made its ids"):
+    with pytest.raises(PlanError, match=r"no tokenizer.json next to .*train.bin; pass the tokenizer that made its ids"):
         import_tokens(tmp_path / "e", None, tmp_path / "b")
     tok.save(tmp_path / "e")
     other = dp.Tokenizer.from_merges([])
@@ -199,7 +199,7 @@ def test_import_of_what_cannot_be(tok, tmp_path, dataprep):
     """Another tokenizer's ids, a file cut short, a header that lies, no file: one sentence each."""
     bin_ = tmp_path / "train.bin"
     np.array([1, 60_000], "<u2").tofile(bin_)
-    with pytest.raises(ReadError, match="token 1 is 60,000, but the tokenizer has only 586 ids; give the tokenizer"):
+    with pytest.raises(ReadError, match="token 1 is 60,000, but the tokenizer has only 586 ids; pass the tokenizer"):
         import_tokens(tmp_path, tok, tmp_path / "s")
     bin_.write_bytes(b"\1\0\2")
     with pytest.raises(ReadError, match="has 3 bytes, not a whole number of uint16 ids"):

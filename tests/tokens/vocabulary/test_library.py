@@ -151,7 +151,7 @@ def test_save_keeps_another_tokenizer(tmp_path, make):
     tok = tokenizer_of(make())
     for name in ["tokenizer.json", "tokenizer.model"] if make is sentencepiece else ["tokenizer.json"]:
         (tmp_path / name).write_text("mine")
-        with pytest.raises(StaleOutput, match=f"{name} belongs to another tokenizer; give another folder as out"):
+        with pytest.raises(StaleOutput, match=f"{name} belongs to another tokenizer; choose another folder as out"):
             tok.save(tmp_path)
         assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [(name, "mine")]
         (tmp_path / name).unlink()

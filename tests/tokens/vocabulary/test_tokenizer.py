@@ -401,6 +401,6 @@ def test_a_changed_byte_of_a_folder_is_found(tmp_path, name):
 def test_a_receipt_of_others_is_kept(tmp_path):
     """In a folder of somebody's, as a file of that name may be anything."""
     (tmp_path / "receipt.json").write_text('{"paid": 3}')
-    with pytest.raises(StaleOutput, match=r"receipt.json exists and is not a receipt of dataprep; give another file"):
+    with pytest.raises(StaleOutput, match=r"receipt.json exists and is not a receipt of dataprep; choose another file"):
         Tokenizer.of_bytes().save(tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == ["receipt.json"]

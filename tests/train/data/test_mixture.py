@@ -111,5 +111,5 @@ def test_sets_that_do_not_go_together(make_shards, tmp_path):
         open_sets({"a": made["a"], "b": made["b"]})
     with pytest.raises(PlanError, match="a vocabulary of 97 and .* of 50; encode both with one tokenizer"):
         open_sets({"a": made["a"], "c": made["c"].path})
-    with pytest.raises(PlanError, match="there are no shards; give a folder"):
+    with pytest.raises(PlanError, match="there are no shards; pass a folder"):
         open_sets({})

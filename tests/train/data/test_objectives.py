@@ -224,5 +224,5 @@ def test_what_an_objective_lacks_is_said(shards, make_shards, config, tmp_path):
         train(masked, out=tmp_path / "run", config=span, quiet=True)
     with pytest.raises(PlanError, match="context=3 is too small for objective='span': no block fits"):
         for_decoder(span.override("model.context=3"), special, 96)
-    with pytest.raises(PlanError, match="2 spans need 3 sentinels, but there are 2; give more"):
+    with pytest.raises(PlanError, match="2 spans need 3 sentinels, but there are 2; pass more"):
         span_corruption(blocks(1, 40), np.arange(1), SENTINELS[:2])

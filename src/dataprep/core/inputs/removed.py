@@ -136,7 +136,7 @@ class CutTexts(Removed):
 
     Attributes:
         stage: the label of the stage.
-        earlier: those of stages that cut the same texts before it.
+        earlier: the labels of the stages that cut the same texts before it.
     """
 
     stage: str
@@ -212,7 +212,9 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
 def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, tuple[str, ...]]:
     """Return the folder in which a stage cut texts, its label, and the labels of those that cut there before it.
 
-    stage: the label; None: the only stage that cut texts. Raises PlanError if it cut nothing.
+    - stage: the label; None: the only stage that cut texts.
+
+    Raises PlanError if it cut nothing.
     """
     labels: dict[str, Folder] = {}
     by_rule = {one["name"] for folder in folders for one in folder.sealed.stats if one.get("cuts")}

@@ -32,7 +32,9 @@ BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may be in a number that or
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
     """Return the documents of a table with the columns of their input, followed by those that stages added.
 
-    parts: the parts of the Dataset. Raises PlanError if its input files have their texts in different fields.
+    - parts: the parts of the Dataset.
+
+    Raises PlanError if its input files have their texts in different fields.
     """
     inputs = list(first_inputs(parts))
     names = sorted({getattr(reader, "text", "text") for reader, _ in inputs}) or ["text"]

@@ -105,7 +105,11 @@ def clusters_of(verdicts: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Annotate(Verdict):
-    """Base class of stages that add columns. prefix: the beginning of their names."""
+    """Base class of stages that add columns.
+
+    Args:
+        prefix: the beginning of their names.
+    """
 
     only_drops: ClassVar[bool] = True
 
@@ -118,7 +122,7 @@ class _Annotate(Verdict):
     def _with(self, batch: Batch, columns: Mapping[str, pa.Array]) -> Batch:
         for name, column in columns.items():
             if self.prefix + name in batch.schema.names:
-                msg = f"{self.name}: there is a column {self.prefix + name!r} already; give annotate='another_'"
+                msg = f"{self.name}: there is a column {self.prefix + name!r} already; set annotate='another_'"
                 raise PlanError(msg)
             batch = B.with_column(batch, self.prefix + name, column)
         return batch

@@ -32,7 +32,7 @@ POSITION_BITS = 40  # a position inside one file: 1 TiB; leaves 16.7 million fil
 def doc_id(file: int, position: int) -> int:
     """Return the id of a document: its high bits are `file`, the number of the input file, its low 40 bits `position`.
 
-    position: the offset of the document in the file, in bytes or in records, as the reader of the file decides.
+    - position: the offset of the document in the file, in bytes or in records, as the reader of the file decides.
     """
     return file << POSITION_BITS | position
 
@@ -179,8 +179,9 @@ def text_bytes(batch: Batch) -> int:
 def check(batch: Batch, stage: str) -> Batch:
     """Return the batch if it has the columns id, text, source and meta with their types.
 
-    stage: the name of the stage that made it, for the error. Raises PlanError if a column is missing, has another type
-    or contains nulls.
+    - stage: the name of the stage that made it, for the error.
+
+    Raises PlanError if a column is missing, has another type or contains nulls.
     """
     for name, kind in FIXED.items():
         index = batch.schema.get_field_index(name)

@@ -47,7 +47,7 @@ def passes(error: BaseException) -> bool:
 def raised(name: str, error: BaseException) -> str:
     """Return a text that states a function, its error and the line: "f raised KeyError: 'x' (pipe.py, line 12)".
 
-    name: the function as it is spelled in a pipeline.
+    - name: the function as it is spelled in a pipeline.
     """
     own = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
     own = [at for at in own if not at[0].startswith(_PACKAGE)]
@@ -67,13 +67,16 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
 def wrong_answer(stage: object, answer: object, wrong: str, batch: Batch, row: int) -> FunctionFailed:
     """Return the error for an invalid result that the function of a stage returned for a row of a batch.
 
-    wrong: the description of the problem, such as "is not of type int32".
+    - wrong: the description of the problem, such as "is not of type int32".
     """
     return wrong_value(f"{stage!r} returned {ascii(answer)[:80]}, which {wrong}", batch, row)
 
 
 def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
-    """Return the error for an invalid value of a row of a batch; what: the description of the problem."""
+    """Return the error for an invalid value of a row of a batch.
+
+    - what: the description of the problem.
+    """
     names = batch.schema.names
     head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
     id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None
@@ -138,8 +141,9 @@ def each(
 ) -> Iterator[T]:
     """Yield the items that `make` returns; an error in `make` is passed to `explain`, which may raise another error.
 
-    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it. stays: a
-    context manager in which each item is made; None: none.
+    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it.
+
+    - stays: a context manager in which each item is made; None: none.
     """
     flow: Iterator[T] | None = None
     while True:
@@ -236,7 +240,7 @@ def located(slices: Sequence[Slice]) -> Iterator[None]:
 def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
     """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
 
-    slices: those that were read.
+    - slices: the slices that were read.
     """
     by_number = {piece.file: piece.url for piece in slices}
     homes = {home.url: piece.file for piece in slices if (home := home_of(piece.url))}
@@ -306,7 +310,10 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: BaseException) -> FunctionFailed:
-    """Return the error to raise instead of `e`; batch: the one that was read last."""
+    """Return the error to raise instead of `e`.
+
+    - batch: the one that was read last.
+    """
     error = failed(f"{estimator.name}.fit", e)
     if batch is None or not batch.num_rows or "id" not in batch.schema.names:
         return error

@@ -16,7 +16,10 @@ EXACT_BITS = {16: 11, 32: 24, 64: 53}  # of the integers that a floating-point n
 
 
 def union_of(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """Return the schema with all columns of several Datasets; schemas: that of each, by the name that errors show.
+    """Return the schema with all columns of several Datasets.
+
+    Args:
+        schemas: {name of the Dataset in error messages: its schema}.
 
     Raises PlanError if a column has types that no type has all values of.
     """
@@ -80,7 +83,7 @@ def from_text(text: str) -> pa.Schema:
 def with_columns(batch: Batch, schema: pa.Schema, columns: Sequence[str] | None) -> Batch:
     """Return the batch with the columns of `schema` in its order: nulls for those that it lacks.
 
-    columns: the names of the columns to return; None: all.
+    - columns: the names of the columns to return; None: all.
     """
     fields, arrays = [], []
     for field in schema:

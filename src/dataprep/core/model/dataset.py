@@ -172,7 +172,10 @@ class Dataset(Documents):
         return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
-        """Return a Dataset that also applies `stages` when it is read; labels: the stages' names in statistics."""
+        """Return a Dataset that also applies `stages` when it is read.
+
+        - labels: the stages' names in statistics.
+        """
         return self.of(part.then(*stages, labels=labels) for part in self.parts)
 
     def sample(self, max_bytes: int) -> Dataset:
@@ -191,7 +194,10 @@ class Dataset(Documents):
         return [self.parts[i] for i in sorted({*even, *list(first.values())[:MOST_SOURCES]})]
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield all documents in batches, after the pending stages; columns: names of the columns to read (None: all).
+        """Yield all documents in batches, after the pending stages.
+
+        Args:
+            columns: names of the columns to read (None: all).
 
         Raises ReadError if more files than `max_bad_files` are damaged or have too many bad records.
         """

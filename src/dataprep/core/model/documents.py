@@ -53,7 +53,11 @@ class Documents:
         raise NotImplementedError
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield all documents in batches; columns: names of the columns to read (None: all)."""
+        """Yield all documents in batches.
+
+        Args:
+            columns: names of the columns to read (None: all).
+        """
         raise NotImplementedError
 
     @property
@@ -66,7 +70,11 @@ class Documents:
         raise NotImplementedError
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all documents as a table in memory; columns: names of the columns to read (None: all)."""
+        """Return all documents as a table in memory.
+
+        Args:
+            columns: names of the columns to read (None: all).
+        """
         batches = list(self.batches(columns))
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
@@ -147,12 +155,20 @@ class Documents:
         return table.set_column(at, "source", table.column(at).cast(pa.string()))
 
     def to_pandas(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `pandas.DataFrame`; restore: as in `to_arrow`."""
+        """Return the documents as a `pandas.DataFrame`.
+
+        Args:
+            restore: as in `to_arrow`.
+        """
         need("pandas", extra="frames")
         return self.to_arrow(restore=restore).to_pandas()
 
     def to_polars(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `polars.DataFrame`; restore: as in `to_arrow`."""
+        """Return the documents as a `polars.DataFrame`.
+
+        Args:
+            restore: as in `to_arrow`.
+        """
         return need("polars", extra="frames").from_arrow(self.to_arrow(restore=restore))
 
     def to_hf(self, *, restore: bool = False) -> Any:
@@ -235,7 +251,7 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
     homes = {home for home in map(home_of, urls) if home is not None}
     read |= any(files.is_inside(out, home.path(name)) for home in homes for name in DATASET_FILES)
     if read or any(files.would_list(url, out) for url in {piece.listed for piece in pieces if piece.listed}):
-        msg = f"{out} is one of the input files, or the next run would read it as one; give another file as out"
+        msg = f"{out} is one of the input files, or the next run would read it as one; choose another file as out"
         raise PlanError(msg)
 
 
@@ -247,7 +263,7 @@ def _check_ours(url: str) -> None:
         except (ReadError, OSError, ValueError, pa.ArrowException):  # damaged, or not of these formats
             columns = []
         if columns[: len(B.FIXED)] != list(B.FIXED):
-            msg = f"{url} exists and does not hold documents that dataprep wrote; give another file as out"
+            msg = f"{url} exists and does not hold documents that dataprep wrote; choose another file as out"
             raise StaleOutput(msg)
 
 
@@ -264,7 +280,9 @@ def _columns_of(url: str) -> list[str]:
 
 
 def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
-    """Write documents to the file `path`; name: one of FORMATS, or None for the one that the path names.
+    """Write documents to the file `path`.
+
+    - name: one of FORMATS, or None for the one that the path names.
 
     Raises PlanError if the format is unknown.
     """

@@ -84,7 +84,7 @@ class Estimator(Declared):
                 same = pc.and_(same, pc.is_null(rows["duplicate_of_dataset"]))
             wrong, why = rows["id"].filter(same).to_numpy(), "in place of itself"
         if len(wrong):
-            msg = f"{self.name}: document {show_id(int(wrong[0]))} is dropped {why}; give one row per document"
+            msg = f"{self.name}: document {show_id(int(wrong[0]))} is dropped {why}; return one row per document"
             raise PlanError(msg)
         return rows
 

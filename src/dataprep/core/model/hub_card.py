@@ -50,7 +50,9 @@ def _cell(text: str) -> str:
 def with_section(body: str, section: str, title: str) -> str:
     """Return the text of a card, without metadata, with `section` in place of an earlier one.
 
-    If the card has none, the section follows its text. title: that of a card without any text.
+    If the card has none, the section follows its text.
+
+    - title: the title that a card without any text gets.
     """
     body = body.strip() or f"# {title}"
     if SECTION.search(body):

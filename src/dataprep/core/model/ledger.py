@@ -189,7 +189,7 @@ class Ledger:
                     pass
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`; private: True if `name` names a person, which hides it if names are hidden."""
+        """Add `n` to the counter `name`, which is `private` (hidden where names are hidden) if it names a person."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
@@ -338,7 +338,7 @@ class Ledger:
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
         """Mark ids as accounted for; yield each batch with the rows that it has, and whether it has each id.
 
-        verb: "returned" or "dropped". Raises AssertionError for a document that was not received, or is accounted for.
+        `verb` is "returned" or "dropped". Raises AssertionError for a document not received, or accounted for already.
         """
         open_ids = np.ones(len(ids), bool)
         for held in list(self._held):

@@ -70,7 +70,7 @@ class Sealed(Reader):
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
         """Yield every row group of the shard (Parquet file) `piece` as one batch.
 
-        columns: the names of the columns to read; None: all.
+        - columns: the names of the columns to read; None: all.
         """
         flow = self._stored(piece, columns)
         if self.joined:
@@ -169,7 +169,10 @@ class Part:
         return f"{first.url}[{first.start}:{'' if first.stop is None else first.stop}]{more}"
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Part:
-        """Return a Part that applies `stages` after those of this one; labels: the names of `stages` in statistics."""
+        """Return a Part that applies `stages` after those of this one.
+
+        - labels: the names of `stages` in statistics.
+        """
         names = (*labels, *(stage.name for stage in stages[len(labels) :]))
         return replace(self, stages=(*self.stages, *stages), labels=tuple(numbered([*self.stage_names, *names])))
 

@@ -21,7 +21,11 @@ _LOCK = threading.RLock()  # what makes an object may use another one
 
 
 def begin(reading: Any) -> None:
-    """Make this process a worker; reading: the shared memory in which its parent sees the file that it reads."""
+    """Make this process a worker.
+
+    Args:
+        reading: the shared memory in which its parent sees the file that it reads.
+    """
     global _reading  # noqa: PLW0603 - of this process
     _reading = reading
 

@@ -45,7 +45,7 @@ class Quotes:
     def choose(self, rule: str, ids: npt.NDArray[np.uint64], row_of: RowOf) -> Iterator[int]:
         """Choose documents that a rule cut, and copy them; yield the id of each that is new.
 
-        row_of: returns the batch and the row of a document, None if it must not be quoted.
+        - row_of: returns the batch and the row of a document, None if it must not be quoted.
         """
         have, ranks = self.chosen.setdefault(rule, []), mix(ids, 0)
         few = np.flatnonzero(ranks <= np.uint64(have[-1][0])) if len(have) == self.most else np.arange(len(ids))

@@ -103,7 +103,7 @@ class Reader:
 
         Only readers with an option `columns` define this method; others raise PlanError.
         """
-        msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; give columns={{name: type}}"
+        msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; set columns={{name: type}}"
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:

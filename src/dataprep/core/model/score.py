@@ -52,7 +52,11 @@ class ScoredFilter(Stage):
         raise NotImplementedError
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return, for each document, the reason to drop it, or null to keep it; scores: the columns of `score`."""
+        """Return, for each document, the reason to drop it, or null to keep it.
+
+        Args:
+            scores: the columns of `score`.
+        """
         raise NotImplementedError
 
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002

@@ -104,7 +104,9 @@ Sources = dict[str, Amount]
 def removed(read: Amount, kept: Amount, moved: Amount, source: str) -> str:
     """Return a clause about a source of which nearly all documents, or nearly all text, were removed; otherwise "".
 
-    moved: the amount that became part of other documents. Sources of fewer than 100 documents have no such clause.
+    For a source of fewer than 100 documents, the result is "".
+
+    - moved: the amount that became part of other documents.
     """
     left, of_text = kept.docs + moved.docs, kept.bytes + moved.bytes
     if read.docs < LARGE:
@@ -167,7 +169,11 @@ class StageStats:
         return self
 
     def total(self, sources: Sources) -> Amount:
-        """Return the sum of the documents and bytes of all sources; sources: {name of a source: Amount}."""
+        """Return the sum of the documents and bytes of all sources.
+
+        Args:
+            sources: {name of a source: Amount}.
+        """
         amount = Amount()
         for one in sources.values():
             amount += one
@@ -233,7 +239,11 @@ class StageStats:
         return replace(shown, counts=counts, private=set())
 
     def quoted(self, shown: Callable[[list[str]], list[str]]) -> StageStats:
-        """Return the same statistics with other quotations; shown: a function that returns a text's quotation."""
+        """Return the same statistics with other quotations.
+
+        Args:
+            shown: a function that returns a text's quotation.
+        """
         found = [*itertools.chain(*self.examples.values(), *(cuts.examples for cuts in self.cuts.values()))]
         texts = iter([text[:EXAMPLE_CHARS] for text in shown([e.text for e in found])])
         examples = {why: [replace(e, text=next(texts)) for e in some] for why, some in self.examples.items()}

@@ -92,8 +92,10 @@ AnyRow = TypeVar("AnyRow")
 def new_rows(schema: pa.Schema, /, **columns: Any) -> pa.RecordBatch:
     """Return new rows of a table with the columns of `schema`, which are given by name; those not given are null.
 
-    columns: each an array with one value per row, a single value for all rows, or None for nulls; the first must be an
-    array. Raises TypeError if the schema has no such column, or if a column that must have values is not given.
+    - columns: each an array with one value per row, a single value for all rows, or None for nulls; the first must be
+      an array.
+
+    Raises TypeError if the schema has no such column, or if a column that must have values is not given.
     """
     known = list(schema)
     wrong = [*columns.keys() - {field.name for field in known}]
@@ -154,8 +156,9 @@ def known_columns(found: pa.Schema, schema: pa.Schema) -> list[str]:
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table | pa.RecordBatch]) -> int:
     """Write an Estimator's table of documents to drop to `url`, and return its number of rows.
 
-    tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing. The ids in a
-    table must not be less than those in the previous table.
+    The ids in a table must not be less than those in the previous table.
+
+    - tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing.
     """
     return write_rows(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
@@ -163,9 +166,10 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table | pa.RecordBat
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.RecordBatch]) -> int:
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or rows of
-    `span_rows`. The ids in an array must not be less than those in the previous array. Spans of one document may
-    overlap.
+    The ids in an array must not be less than those in the previous array. Spans of one document may overlap.
+
+    - spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or rows of
+      `span_rows`.
     """
     return write_rows(url, SPANS, (span_rows(rows) if isinstance(rows, np.ndarray) else rows for rows in spans))
 
@@ -396,8 +400,9 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
 def rows_between(url: str, first: int, last: int, schema: pa.Schema | None = None) -> pa.Table:
     """Return the rows of a Parquet file with ids from `first` to `last`; only row groups that may have some are read.
 
-    schema: the columns of the table, as for `conform`; None: all columns of the file, as it has them. Raises
-    CorruptShard as `opened` does.
+    - schema: the columns of the table, as for `conform`; None: all columns of the file, as it has them.
+
+    Raises CorruptShard as `opened` does.
     """
     with opened(url, ID if schema is None else schema) as file:
         groups = [i for i, (low, high) in enumerate(id_bounds(file.metadata)) if low <= last and high >= first]
@@ -414,14 +419,14 @@ def between(rows: pa.Table, first: int, last: int) -> pa.Table:
 
 
 def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file with the id `id_`, as dicts; schema, errors: as in `rows_between`."""
+    """Return the rows of a Parquet file with the id `id_`, as dicts, as `rows_between` reads them."""
     return list(rows_between(url, id_, id_, schema).to_pylist())
 
 
 def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file with one of the ids, which ascend, as dicts; only row groups that may have some.
 
-    schema, errors: as in `rows_between`.
+    The schema and the errors are those of `rows_between`.
     """
     wanted = np.array(ids, np.uint64)
     with opened(url, ID if schema is None else schema) as file:

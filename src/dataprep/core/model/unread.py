@@ -44,7 +44,7 @@ def unread_of(error: ReadError, url: str) -> Unread:
 def set_aside(error: ReadError, url: str, *, skip: bool) -> Unread:
     """Return the `Unread` of the file `url`, whose reading raised `error`.
 
-    skip: whether a bad file may be left out; if not, ReadError is raised, whose message names the option for it.
+    - skip: whether a bad file may be left out; if not, ReadError is raised, whose message names the option for it.
     """
     row = unread_of(error, url)
     if row.reason == UNREADABLE and not skip:
@@ -148,7 +148,13 @@ class UnreadFiles:
         check_unread(self.rows, self.max_bad_files)
 
     def close(self, n_docs: int) -> None:
-        """Write the table; n_docs: number of documents that were read. Raises ReadError as `check_unread` does."""
+        """Write the table.
+
+        Args:
+            n_docs: number of documents that were read.
+
+        Raises ReadError as `check_unread` does.
+        """
         check_unread(self.rows, self.max_bad_files, n_docs if self.rows else None)
         self.table = self._write(self.rows)
 

@@ -145,7 +145,11 @@ def _value(value: Any) -> str:
 
 
 def spelled(description: Mapping[str, Any]) -> str:
-    """Return a stage as the text of a Python call, such as "C4(min_words=5)"; description: a result of `describe`."""
+    """Return a stage as the text of a Python call, such as "C4(min_words=5)".
+
+    Args:
+        description: a result of `describe`.
+    """
 
     def value(v: Any) -> str:
         return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)

@@ -91,7 +91,7 @@ class Work(Generic[T]):
     """The work on the next result of a folder.
 
     Attributes:
-        recipe: of the result.
+        recipe: the recipe of the result.
         wanted: what the work was begun for.
         files: where new files are written.
         opened: opens the finished result in a folder.
@@ -124,7 +124,11 @@ class Work(Generic[T]):
         return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
 
     def keep(self, keys: Mapping[int, str]) -> None:
-        """Enter the finished parts of earlier results; keys: of the wanted parts, by number."""
+        """Enter the finished parts of earlier results.
+
+        Args:
+            keys: {number of a wanted part: its key}.
+        """
         keep(self.files, self.earlier, keys)
 
     def commit(self, manifest: AnyManifest, check: Check | None = None) -> T:
@@ -157,11 +161,14 @@ class Work(Generic[T]):
 
 
 class Output(Generic[T]):
-    """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
+    """An output folder.
 
     A nested folder is written under the lease and the journal of the folder around it.
 
     Attributes:
+        url: its URL.
+        opened: opens the finished result in it.
+        nested: whether it is part of another.
         also: the folders of other results, of which finished parts are kept, too.
         inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
@@ -238,10 +245,10 @@ class Output(Generic[T]):
         try:
             found = self.opened(self.url)
         except (CorruptShard, ReadError) as e:
-            log.warning("%s", f"{e}; making what is missing again")
+            log.warning("%s", f"{e}; recreating what is missing")
             return None
         if whole and not receipts.all_whole(folder.receipts()):
-            log.warning("%s has files whose bytes were changed; making them again", self.url)
+            log.warning("%s has files whose bytes were changed; recreating them", self.url)
             return None
         return found
 
@@ -296,7 +303,10 @@ class Output(Generic[T]):
         return [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
 
     def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
-        """Return the foreign files that block a result of a kind; names: the names of the files in the folder."""
+        """Return the foreign files that block a result of a kind.
+
+        - names: the names of the files in the folder.
+        """
         if kind == TOKENS:  # beside which other files may be
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
@@ -316,7 +326,7 @@ class Output(Generic[T]):
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, wanted.recipe, wanted.origin)
             msg = f"{self.url} was made by another recipe or from other input ({what})"
-            msg += "; give another folder as out, or replace=True"
+            msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)
         if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
             what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
@@ -324,7 +334,7 @@ class Output(Generic[T]):
             raise StaleOutput(msg)
         works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
-            then = "making their parts again" if changes.same else "keeping the parts that are the same"
+            then = "recreating their parts" if changes.same else "keeping the parts that are the same"
             log.warning("%s", changes.sentence(wanted.again or then))
         elif works[0] != works[1]:
             self._check_room()
@@ -398,7 +408,10 @@ def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
 
 
 def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
-    """Return the paths of the steps in a folder that do not stay; keeps: see `Recipe`."""
+    """Return the paths of the steps in a folder that do not stay.
+
+    - keeps: see `Recipe`.
+    """
     return [] if keeps is None else [files.join(STEPS, step.name) for step in folder.steps if step.name not in keeps]
 
 

@@ -42,7 +42,7 @@ def write_list(folder: str, ids: Ids) -> None:
 def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str | None:
     """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none.
 
-    of_sources: the value `forgotten` of each source of a mixture, on which its documents in the mixture depend.
+    - of_sources: the value `forgotten` of each source of a mixture, on which its documents in the mixture depend.
     """
     own = xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
     stated = {name: one for name, one in (of_sources or {}).items() if one is not None}

@@ -77,7 +77,7 @@ def refuse(url: str, kind: str) -> None:
 
 def other_kind(url: str, kind: str) -> StaleOutput:
     """Return the error for a folder that has a result of a kind which excludes other results in the same folder."""
-    return StaleOutput(f"{url} holds {NOUNS[kind]}; give another folder as out")
+    return StaleOutput(f"{url} holds {NOUNS[kind]}; choose another folder as out")
 
 
 def _recipe(url: str) -> str | None:
@@ -104,7 +104,10 @@ def _names(url: str) -> set[str]:
 
 
 def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
-    """Return the JSON object in a file; {} if there is none or it is damaged; checksum: whether it must have one."""
+    """Return the JSON object in a file; {} if there is none or it is damaged.
+
+    - checksum: whether it must have one.
+    """
     with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
         if is_path(url):
             data = read_bytes(beside.at(url))

@@ -77,7 +77,11 @@ class Folder:
     url: str
 
     def path(self, *names: str) -> str:
-        """Return the URL of a file inside this folder; names: the components of its path."""
+        """Return the URL of a file inside this folder.
+
+        Args:
+            names: the components of its path.
+        """
         return files.join(self.url, *names)
 
     @property
@@ -267,8 +271,8 @@ def step_name(number: int, label: str, key: str) -> str:
     """Return the name of an Estimator's folder inside OUT/steps: "03-MinHash-1a2b3c4d".
 
     Args:
-        number: its number, from 1, in the Pipeline.
-        label: its name there.
+        number: the Estimator's number in the Pipeline, from 1.
+        label: the Estimator's name in the Pipeline.
         key: a hash of everything that determines its result.
     """
     return f"{number:02d}-{label}-{key[:STEP_DIGITS]}"

@@ -25,10 +25,13 @@ TRIES = 5  # to open a result that is replaced meanwhile
 def one_result(*urls: str) -> Iterator[Callable[[], None]]:
     """Raise Replaced if a result was replaced or removed while the `with` block read it.
 
-    urls: folders of results, or of runs, whose results are directly inside; results that are new there do not matter.
     Replaced is raised instead of any error of the block, which may have missed a file; it is also raised if the block
     ends without an error, since it may have read files of both results. A block that reports missing files without
     raising an error calls the function that is yielded before it does.
+
+    Args:
+        urls: folders of results, or of runs, whose results are directly inside; results that are new there do not
+            matter.
     """
     before = {home: found for url in urls for home in _homes(url) if (found := _records(home))}
 

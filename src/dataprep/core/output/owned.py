@@ -86,7 +86,7 @@ def begin(out: str) -> None:
                     begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
             state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
-            msg = f"{out} cannot be written ({state}); give another folder as out"
+            msg = f"{out} cannot be written ({state}); choose another folder as out"
             raise PlanError(msg) from e
 
 
@@ -99,7 +99,7 @@ def settle(out: str) -> None:
 def foreign(out: str, names: Iterable[str]) -> list[str]:
     """Return the paths, relative to `out` and sorted, of files in it that dataprep did not create.
 
-    names: the files and folders in `out` to search.
+    - names: the files and folders in `out` to search.
     """
     return sorted(relative(url, out) for url in _divided(out, names)[1])
 
@@ -109,26 +109,27 @@ def refuse(out: str, others: Sequence[str]) -> None:
     if others:
         mine, not_mine = _divided(out, others[:1])
         what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
-        msg = f"{out} holds {others[0]}, {what}; give another folder as out"
+        msg = f"{out} holds {others[0]}, {what}; choose another folder as out"
         raise StaleOutput(msg)
 
 
 def check_file(url: str, what: str, *begins: str) -> None:
     """Raise StaleOutput if the file to write, `url`, exists and is not `what`, such as "an HTML page".
 
-    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may also be
-    replaced, and so may JSON files that have a checksum and the fields named by one of `begins`, in any order, since a
-    later version may write another field first.
+    Empty files may also be replaced, and so may JSON files that have a checksum and the fields named by one of
+    `begins`, in any order, since a later version may write another field first.
+
+    - begins: how the files begin that may be replaced, without white space and in lower case.
     """
     if files.is_dir(url):
-        msg = f"{url} is a folder; give a file"
+        msg = f"{url} is a folder; pass a file"
         raise StaleOutput(msg)
     if files.exists(url):
         with files.open_raw(url) as f:
             head = f.read(BEGIN).decode("utf-8", "replace").lower()
         is_known = CHECKSUM.sub("{", "".join(head.split())).startswith(begins) or _is_listed(url)
         if head and not is_known and not _has_fields(url, begins):
-            msg = f"{url} exists and is not {what}; give another file"
+            msg = f"{url} exists and is not {what}; choose another file"
             raise StaleOutput(msg)
 
 
@@ -151,8 +152,8 @@ def _is_listed(url: str) -> bool:
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
     """Return files and folders in `out` that dataprep did not create, as sorted relative paths; hidden ones left out.
 
-    known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise the files and folders
-    `searched` of `out` are searched, and the result is the files in them that dataprep did not create.
+    - known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise the files and
+      folders `searched` of `out` are searched, and the result is the files in them that dataprep did not create.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)
@@ -166,8 +167,9 @@ def ours(out: str, names: Iterable[str]) -> list[str]:
 def remove(out: str, names: Iterable[str]) -> int:
     """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
 
-    Other empty folders are kept, unless the journal names a file in them. names: the files and folders in `out` in
-    which files are deleted.
+    Other empty folders are kept, unless the journal names a file in them.
+
+    - names: the files and folders in `out` in which files are deleted.
     """
     freed, names = 0, list(names)
     for url in _divided(out, names)[0]:
@@ -196,7 +198,8 @@ def move(*moves: tuple[str, str]) -> None:
         note(*(new for _, new in local))
         for old, new in local:
             if os.path.isdir(new):
-                msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
+                state = "is a folder, where a file of the result belongs"
+                msg = f"{new} {state}; remove it, or choose another folder as out"
                 raise StaleOutput(msg)
             try:
                 os.replace(old, new)
@@ -278,7 +281,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
 def _is_copied(out: str, ours: set[str]) -> bool:
     """Return whether a folder around which there is a journal was copied there, without a journal of its own.
 
-    ours: the files that the journals list, without the manifest, which describes the content of the folder.
+    - ours: the files that the journals list, without the manifest, which describes the content of the folder.
     """
     place = files.join(out, MANIFEST)
     return place not in ours and not is_journal(os.path.join(out, JOURNAL)) and _record(place).get("kind") in MANIFESTS

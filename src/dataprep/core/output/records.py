@@ -26,13 +26,19 @@ def records(kind: Callable[[], type[R]], **options: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class StateRecord:
-    """Base class of records: a JSON object as a frozen dataclass. more: the fields that this version does not know."""
+    """Base class of records: a JSON object as a frozen dataclass.
+
+    Attributes:
+        more: the fields that this version does not know.
+    """
 
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, found: Any, url: str) -> Self:
-        """Parse a record from a JSON value. url: the file that it was read from, for error messages.
+        """Parse a record from a JSON value.
+
+        - url: the file that it was read from, for error messages.
 
         Raises CorruptShard if a field that every such record has is missing or of another type, and NewerFormat if the
         format is newer than the one that this version reads.

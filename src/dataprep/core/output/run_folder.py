@@ -18,7 +18,7 @@ def run_steps(url: str) -> list[str] | None:
     try:
         return RunSteps.load(at).steps if files.exists(at) else None
     except CorruptShard as e:
-        msg = f"{at} does not list the steps of a run: {e}; or give the folder of a run"
+        msg = f"{at} does not list the steps of a run: {e}; or pass the folder of a run"
         raise CorruptShard(msg) from e
 
 
@@ -65,11 +65,13 @@ def walk(url: str) -> Iterator[Folder]:
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
     """Return the complete Datasets in a run's folder `url`, in the order they were made.
 
-    saved: whether to include Datasets that were saved as input of Estimators. Raises PlanError if there is none.
+    - saved: whether to include Datasets that were saved as input of Estimators.
+
+    Raises PlanError if there is none.
     """
     found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:
-        msg = f"{url} holds no sealed Dataset{_instead(url)}; give the folder that `dataprep run` or Pipeline.run wrote"
+        msg = f"{url} holds no sealed Dataset{_instead(url)}; pass the folder that `dataprep run` or Pipeline.run wrote"
         raise PlanError(msg)
     return found
 

@@ -37,11 +37,17 @@ class Staging:
         return numbered(name, self.generation)
 
     def shard(self, part: int, number: int) -> str:
-        """Return the path of a new shard in the folder; number: its number in the part, from 0."""
+        """Return the path of a new shard in the folder.
+
+        - number: its number in the part, from 0.
+        """
         return shard_name(part, number, self.generation)
 
     def table(self, kind: str, part: int) -> str:
-        """Return the path of a new table of a part; kind: DROPS or CUTS."""
+        """Return the path of a new table of a part.
+
+        - kind: DROPS or CUTS.
+        """
         return table_name(kind, part, self.generation)
 
     def url(self, name: str) -> str:

@@ -31,7 +31,11 @@ class File(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadTable(File):
-    """The table of files that were not read; reasons: the number of its rows by reason."""
+    """The table of files that were not read.
+
+    Attributes:
+        reasons: the number of its rows by reason.
+    """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
 
@@ -131,7 +135,11 @@ class Manifest(Recipe):
         return Recipe(**{one.name: getattr(self, one.name) for one in fields(Recipe) if one.name != "more"})
 
     def tables(self, kind: str) -> list[str]:
-        """Return the paths of the tables of all parts; kind: "drops" or "cuts"."""
+        """Return the paths of the tables of all parts.
+
+        Args:
+            kind: "drops" or "cuts".
+        """
         return [*dict.fromkeys(name for shard in self.shards if (name := getattr(shard, kind)) is not None)]
 
     def names(self) -> list[str]:
@@ -256,7 +264,7 @@ class TokenShard(StateRecord):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
     Attributes:
-        bytes: of the text that its ids represent.
+        bytes: the size in bytes of the text that its ids represent.
         hash: the hash of the .bin file. Each hash is None if another program wrote the file and did not state it.
         ends_hash: the hash of the .idx file.
         docs_hash: the hash of the .docs.parquet file.
@@ -366,8 +374,8 @@ class IndexShard(StateRecord):
     """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
 
     Attributes:
-        bytes: of its text, with a byte after each document.
-        characters: of its text.
+        bytes: the size of its text in bytes, with one more byte after each document.
+        characters: the number of characters in its text.
     """
 
     name: str

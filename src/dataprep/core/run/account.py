@@ -55,7 +55,10 @@ class Account:
         self.docs = docs
 
     def fit(self, label: str, stage: Stage) -> None:
-        """Enter the facts that the stage of an Estimator states; label: its name in statistics."""
+        """Enter the facts that the stage of an Estimator states.
+
+        - label: the stage's name in statistics.
+        """
         self.fits.append(stated({**getattr(stage, "facts", {}), "stage": label}))
 
     def then(self, stage: Stage, label: str) -> None:
@@ -74,9 +77,11 @@ class Account:
             self.earlier = [Stats([one.quoted(stage.masked) for one in stats]) for stats in self.earlier]
 
     def close(self, work: Work[Dataset], records: Iterable[Mapping[str, Any]]) -> Manifest:
-        """Return the manifest of the Dataset that the last pass writes; records: the receipt of each part.
+        """Return the manifest of the Dataset that the last pass writes.
 
         It does not depend on the time, the machine or the workers. Raises ReadError if too many files are bad.
+
+        - records: the receipt of each part.
         """
         docs, made = self.docs, list[Receipt]()
         with UnreadFiles(docs.max_bad_files, work.files, self.unread, names=not docs.hides) as rows:

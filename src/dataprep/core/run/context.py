@@ -49,7 +49,10 @@ class Context:
         return repr(self.runner)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Generator[R, None, None]:
-        """Call `task` for every item by the Runner; yield the results in item order; label: title of the progress."""
+        """Call `task` for every item by the Runner; yield the results in item order.
+
+        - label: title of the progress.
+        """
         n = 0
         if self.trial is not None:
             self.trial.passes += [label] if any(getattr(item, "n_bytes", 0) for item in items) else []
@@ -78,7 +81,7 @@ class Context:
 
 
 def context_of(runner: Runner | None) -> Context:
-    """Return `runner` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is no trial.
+    """Return `runner` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is not a trial.
 
     Raises PlanError if `runner` lacks a member of a Runner.
     """
@@ -91,7 +94,7 @@ def trial_of(runner: Runner) -> Trial | None:
 
 
 def given_to(runner: Runner, docs: Dataset) -> Dataset:
-    """Return the documents that the run reads of which `runner` is a part; `docs` if it is no part of a run.
+    """Return the documents that the run reads of which `runner` is a part; `docs` if it is not part of a run.
 
     The input of an Estimator may have been saved after an earlier stage, without data that only the input files
     contain.

@@ -45,7 +45,7 @@ class Crashes:
         Args:
             lost: index and item of the tasks that are lost.
             at: the slice of the item that was read.
-            why: in words.
+            why: the cause of the death, in words.
             advice: the advice to the user, for the message of WorkerDied.
         """
         for index, item in lost:

@@ -91,7 +91,7 @@ class Plan:
         steps: the stages, with their keys and labels.
         out: the output folder.
         wanted: the result that the folder is to contain.
-        sources: of the documents; None if not known yet.
+        sources: the sources of the documents; None if they are not known yet.
     """
 
     docs: Dataset
@@ -189,24 +189,24 @@ def _is_hidden(home: Folder) -> bool:
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
     """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input.
 
-    read: the folders of Datasets that stages read.
+    - read: the folders of Datasets that stages read.
     """
     home = files.real(out)
     for url in read:
         if any(files.is_inside(Folder(url).path(MANIFEST), files.join(home, name)) for name in DATASET_FILES):
-            msg = f"{out} is or holds the Dataset {url}, which a stage reads; give another folder as out"
+            msg = f"{out} is or holds the Dataset {url}, which a stage reads; choose another folder as out"
             raise PlanError(msg)
     for piece in (piece for part in docs.parts for piece in part.slices):
         if files.is_inside(piece.url, out):
-            msg = f"{out} holds the input {piece.url}; give another folder as out"
+            msg = f"{out} holds the input {piece.url}; choose another folder as out"
             raise PlanError(msg)
         at = home_of(piece.url)
         if at is not None and any(files.is_inside(out, at.path(name)) for name in DATASET_FILES):
-            msg = f"{out} is inside the input {at.url}, among its own files; give another folder as out"
+            msg = f"{out} is inside the input {at.url}, among its own files; choose another folder as out"
             raise PlanError(msg)
     for listed in dict.fromkeys(piece.listed for part in docs.parts for piece in part.slices if piece.listed):
         if any(files.would_list(listed, files.join(home, name)) for name in (MANIFEST, "data/part-00000-000.parquet")):
-            msg = f"{out} is inside the input {listed}, and the next run would read it; give a folder outside as out"
+            msg = f"{out} is inside the input {listed}, and the next run would read it; choose a folder outside as out"
             raise PlanError(msg)
 
 
@@ -223,7 +223,7 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
             )
             raise PlanError(msg)
         if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
-            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; give annotate='another_'"
+            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; set annotate='another_'"
             raise PlanError(msg)
         columns += stage.adds
         if isinstance(stage, Stage):

@@ -52,7 +52,10 @@ class Ray:
         return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
+        """Call `task` for every item, and yield the results in item order.
+
+        - label: title of the progress bar.
+        """
         return track(self._map(task, items), items, label)
 
     def _ray(self) -> Any:

@@ -151,7 +151,10 @@ class Serial:
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
+        """Call `task` for every item, and yield the results in item order.
+
+        - label: title of the progress bar.
+        """
         at_once(self)
         return track((_attempt(task, item) for item in items), items, label)
 
@@ -184,7 +187,10 @@ class Local:
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
+        """Call `task` for every item, and yield the results in item order.
+
+        - label: title of the progress bar.
+        """
         guard()
         at_once(self)
         if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):

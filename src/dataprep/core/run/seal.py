@@ -100,7 +100,7 @@ def write_table(url: str, rows: pa.Table) -> None:
 def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
 
-    before: the shards that the receipt of the lost part states.
+    - before: the shards that the receipt of the lost part states.
     """
     sealed = [one.get("sealed") for one in before if one["content"] == shard["content"]]
     return {**shard, "sealed": sealed[0]} if sealed and sealed[0] else shard
@@ -156,7 +156,7 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     Names and texts are removed from all stages up to the last that hides its input. Private data that a stage replaces
     is replaced in quoted texts, too, including those of earlier stages.
 
-    stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
+    - stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
     last, first = _n_unnamed(len(stats), stages), len(stats) - len(stages)
     quoted = [replace(one, examples={}) if one.name == FORGET else one for one in stats]

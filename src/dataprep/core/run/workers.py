@@ -82,8 +82,9 @@ class Workers:
     def within(self, n_bytes: int, running: Mapping[int, tuple[Any, Future[bytes]]]) -> Iterator[None]:
         """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
 
-        running: the tasks that are not done. After an error they are cancelled, or their processes ended, so that none
-        continues to write. Memory that only repeats files is not counted. Only Linux states the memory of a process.
+        - running: the tasks that are not done. After an error they are cancelled, or their processes ended, so that
+          none continues to write. Memory that only repeats files is not counted. Only Linux states the memory of a
+          process.
         """
         done = threading.Event()
 

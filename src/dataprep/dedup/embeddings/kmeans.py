@@ -126,7 +126,7 @@ class FindClusters(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write the centroids, int16[clusters, dim], to the file `url`; return {"clusters": their number}.
 
-        item: unused, since there is one task.
+        - item: unused, since there is one task.
         """
         centroids = k_means(self._sample(), self.clusters)
         write_spill(url, [centroids])
@@ -192,7 +192,10 @@ def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None)
 
 
 def centroids_in(url: str, dim: int) -> I16:
-    """Return the centroids stored in the file `url`, int16[k, dim]; dim: numbers per centroid."""
+    """Return the centroids stored in the file `url`, int16[k, dim].
+
+    - dim: numbers per centroid.
+    """
     return all_sections([url], 0, np.int16).reshape(-1, dim)
 
 
@@ -227,7 +230,7 @@ class CosineLimit:
     """The rule that drops prototypes, which are documents whose cosine to their nearest centroid is above `cosine`.
 
     Attributes:
-        cosine: in ten-thousandths.
+        cosine: the cosine in ten-thousandths.
         keep: how many of the documents with exactly this cosine are kept: the ones with the smallest ids.
     """
 
@@ -241,7 +244,7 @@ NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
 def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
     """Return the rule that keeps the documents with the smallest cosines, the share `share` (0 to 1) of all documents.
 
-    out: the folder with the files of MeasureNearness for all `n_parts` input parts.
+    - out: the folder with the files of MeasureNearness for all `n_parts` input parts.
     """
     counts = np.zeros(COSINES, np.int64)
     for number in range(n_parts):
@@ -257,7 +260,7 @@ def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
 def prototypes(out: str, n_parts: int, limit: CosineLimit) -> Iterator[npt.NDArray[Any]]:
     """Yield the ROWs (id, cosine in ten-thousandths) of the documents that `limit` drops, one array per input part.
 
-    out: the folder with the files of MeasureNearness for all `n_parts` input parts.
+    - out: the folder with the files of MeasureNearness for all `n_parts` input parts.
     """
     keep = limit.keep
     for number in range(n_parts):

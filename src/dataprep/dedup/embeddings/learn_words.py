@@ -104,8 +104,9 @@ class LearnWords(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Train the word vectors, and write the arrays of a WordTable to the file `url`.
 
-        item: unused, since there is one task. Returns {"sample_bytes": characters in the sample, "words": learnt
-        words}.
+        - item: unused, since there is one task.
+
+        Returns {"sample_bytes": characters in the sample, "words": learnt words}.
         """
         texts = self._texts()
         counts: Counter[str] = Counter()

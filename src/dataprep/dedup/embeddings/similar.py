@@ -31,7 +31,7 @@ def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64,
 
     - products: float32[n, m], scalar products.
     - a: lengths (norms) of the n documents' vectors.
-    - b: those of the m kept documents' vectors.
+    - b: lengths of the m kept documents' vectors.
     - rows: the index of each of the n documents in `hit` and `similar`.
     - names: a number for each of the m kept documents. If document i is similar to kept document j, names[j] is written
       to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]]; otherwise nothing is written.

@@ -59,7 +59,11 @@ def to_grid(vectors: F64) -> I16:
 
 
 def lengths(vectors: I16) -> F64:
-    """Return the length (Euclidean norm) of every vector, float64[n]; vectors: int16[n, d]."""
+    """Return the length (Euclidean norm) of every vector, float64[n].
+
+    Args:
+        vectors: int16[n, d].
+    """
     exact = vectors.astype(np.float32)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", exact, exact).astype(np.float64)))
 

@@ -38,7 +38,7 @@ class WordTable(NamedTuple):
     Attributes:
         keys: the hashes of words, one per slot of the table (open addressing).
         rows: for each slot, the word's row in `vectors`; -1 if the slot is free.
-        vectors: int16[:, dim], first those of the learnt words, then RARE random ones for other words.
+        vectors: int16[:, dim], the vectors of the learnt words, then RARE random vectors for other words.
     """
 
     keys: U64

@@ -91,7 +91,7 @@ class BloomFilter:
                 bits = np.frombuffer(f.read(), np.uint8)
             found = struct.unpack(HEADER, head) if len(head) == struct.calcsize(HEADER) else ()
             if found[:4] != made.head[:4] or len(bits) != len(made.bits):
-                msg = f"{url} must be a filter of {size}; remove it, or give the capacity and error_rate that it has"
+                msg = f"{url} must be a filter of {size}; remove it, or set the capacity and error_rate that it has"
                 raise DataprepError(msg)
             made.bits |= bits
             made.n_keys = found[4]
@@ -152,10 +152,13 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error to raise if there are more distinct keys than `capacity`; found: the number of keys, as text."""
+    """Return the error to raise if there are more distinct keys than `capacity`.
+
+    - found: the number of keys, as text.
+    """
     return DataprepError(
         f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter has more "
-        "errors than error_rate; give a larger capacity, or leave it out to have the keys counted"
+        "errors than error_rate; set a larger capacity, or leave it out to have the keys counted"
     )
 
 

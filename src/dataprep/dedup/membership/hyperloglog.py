@@ -31,8 +31,9 @@ def empty() -> U8:
 def observe(registers: U8, keys: U64) -> None:
     """Add 64-bit keys to the set that `registers`, uint8[65536], represents; changes `registers` in place.
 
-    keys: uint64, hashes with well-mixed bits. Each register holds the longest run of leading zeros, plus one, among the
-    keys assigned to it so far.
+    Each register holds the longest run of leading zeros, plus one, among the keys assigned to it so far.
+
+    - keys: uint64, hashes with well-mixed bits.
     """
     one, rest = np.uint64(1), np.uint64(64 - PRECISION)
     for i in range(len(keys)):

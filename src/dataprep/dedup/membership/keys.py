@@ -160,8 +160,9 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
     """Yield the arrays that `SaveKeys` stored for input part `number`, one batch at a time, as {name: array}.
 
-    The names are those of SECTIONS, such as "ids" and "keys". out: the folder that contains the files written by
-    SaveKeys.
+    The names are those of SECTIONS, such as "ids" and "keys".
+
+    - out: the folder that contains the files written by SaveKeys.
     """
     with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
@@ -171,7 +172,7 @@ def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
 def count(out: str, n_parts: int) -> float:
     """Return the estimated number of distinct keys (64-bit hashes of text units) in all `n_parts` input parts.
 
-    out: the folder that contains the files written by SaveKeys.
+    - out: the folder that contains the files written by SaveKeys.
     """
     registers = hyperloglog.empty()
     for number in range(n_parts):

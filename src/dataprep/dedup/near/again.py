@@ -42,8 +42,10 @@ def verdicts_at(
 ) -> npt.NDArray[Any]:
     """Return the verdicts of a MinHash at another threshold: a VERDICT for each dropped document, in order of ids.
 
-    steps: the folders of the steps of the run, one of which has the stored candidates. fit: what the manifest states
-    about the MinHash (`fits`). keep: its parameter `keep`. n_older: the number of Datasets in its parameter `against`.
+    - steps: the folders of the steps of the run, one of which has the stored candidates.
+    - fit: what the manifest states about the MinHash (`fits`).
+    - keep: the MinHash's parameter `keep`.
+    - n_older: the number of Datasets in the MinHash's parameter `against`.
 
     Raises PlanError if the threshold is out of range, if the candidates are not stored any more, or if there are
     several older Datasets.

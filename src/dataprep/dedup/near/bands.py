@@ -70,8 +70,8 @@ class BandSettings:
 def least_jaccard(threshold: float, measure: str) -> float:
     """Return the least Jaccard similarity of the pairs that the bands must find, for this threshold.
 
-    measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
-    is RATIO times as long and has the share `threshold` of its shingles.
+    - measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
+      is RATIO times as long and has the share `threshold` of its shingles.
 
     >>> round(least_jaccard(0.8, "containment"), 4)
     0.0396
@@ -120,7 +120,7 @@ def resolve(**given: Any) -> BandSettings:
     pairs = f"the pairs at the threshold {threshold}{longer}"
     bands, rows = given["bands"], given["rows"]
     both = (bands is None) == (rows is None)
-    require(both, f"bands={bands}, rows={rows}: give both, or leave out both to have them chosen")
+    require(both, f"bands={bands}, rows={rows}: set both, or leave out both to have them chosen")
     free = "bands" not in PRESETS.get(preset, {}) or bands is None
     require(free, f"preset={preset!r} sets bands and rows itself; leave bands and rows out")
     if "bands" not in chosen:
@@ -141,6 +141,6 @@ def resolve(**given: Any) -> BandSettings:
     require(
         made.found(measure) >= LEAST,
         f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "
-        f"least {LEAST:.0%}; give more bands or fewer rows, or neither",
+        f"least {LEAST:.0%}; choose more bands or fewer rows, or neither",
     )
     return made

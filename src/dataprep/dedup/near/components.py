@@ -48,7 +48,9 @@ class KeyRange:
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
     """Divide the keys (hashes of bands) into ranges, one per task, of at most MATCH_RECORDS keys per band.
 
-    n_docs: the number of documents, each with `bands` keys. Memory and workers do not change the result.
+    Memory and workers do not change the result.
+
+    - n_docs: the number of documents, each with `bands` keys.
     """
     if n_docs <= MATCH_RECORDS:
         step = max(1, MATCH_RECORDS // max(1, n_docs))
@@ -155,8 +157,11 @@ class FindComponents(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write one segment per input part to the file `url`: its candidates (row in the part, component).
 
-        A component is identified by its first document. item: unused, since there is one task. Returns {"candidates":
-        their number, "largest_component": number of documents, "cost": bytes of all candidates}.
+        A component is identified by its first document.
+
+        - item: unused, since there is one task.
+
+        Returns {"candidates": their number, "largest_component": number of documents, "cost": bytes of all candidates}.
         """
         parent = np.arange(self.n_docs, dtype=np.uint32)
         for number in range(self.n_ranges):

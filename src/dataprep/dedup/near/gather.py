@@ -84,7 +84,7 @@ class GatherCandidates(Pass[Part]):
     ) -> Iterator[tuple[Any, Any, Any]]:
         """Yield the partitions, headers and payloads (words: keys, then contents) of a part's candidates, in order.
 
-        unreadable: as in `Keep.rank`.
+        - unreadable: as in `Keep.rank`.
         """
         if not len(candidates):
             return
@@ -148,7 +148,7 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
 def _rows(ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
     """Return the header and payload (words: keys, then contents) of every document.
 
-    found: offsets, contents and keys, as `Sketch.contents` returns them.
+    - found: offsets, contents and keys, as `Sketch.contents` returns them.
     """
     starts, contents, keys = found
     bands = len(keys)

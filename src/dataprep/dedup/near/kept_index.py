@@ -71,8 +71,10 @@ def allowance(looked: Int) -> Int:
 def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
     """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
 
-    An entry is a kept document that has the key. keys: uint64[bands]. If there are more than `most` entries, the slots
-    with the fewest entries come first.
+    An entry is a kept document that has the key. If there are more than `most` entries, the slots with the fewest
+    entries come first.
+
+    - keys: uint64[bands].
     """
     total = np.int64(0)
     for k in range(len(keys)):

@@ -223,8 +223,10 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any] | Divid
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
     """Return, for each file of keys in `lent`, the rows of the file's documents in an input part, uint32; or None.
 
-    ids: uint64, of the part's documents, ascending. A document of a file that is not in the part has the row ABSENT.
-    The result is None if a document of the part is in none of the files.
+    A document of a file that is not in the part has the row ABSENT. The result is None if a document of the part is in
+    none of the files.
+
+    - ids: uint64, of the part's documents, ascending.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:

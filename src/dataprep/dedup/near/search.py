@@ -60,7 +60,7 @@ class DuplicateSearch:
         keep: the rule that chooses the kept copy.
         name: the stage's name, for progress bars.
         reason: the drop reason of each dropped document.
-        reason_in_older: that of documents whose kept copy is in an older Dataset; "": the same.
+        reason_in_older: the drop reason of documents whose kept copy is in an older Dataset; "": `reason`.
         key: the hash of everything that decides which documents are dropped.
         index: if keys are to be stored for later searches, the hash of everything but the threshold; if "", they are
             deleted at the end.

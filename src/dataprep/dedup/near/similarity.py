@@ -72,8 +72,9 @@ def needed(rule: MatchRule, m: Int, n: Int) -> Int:
 def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
     """Enter the set `own`, uint64 hashes, into the hash table `table`.
 
-    stamp: the document's number, which marks the slots in use. Small sets use only as many slots as they need, so that
-    they fit into the cache.
+    Small sets use only as many slots as they need, so that they fit into the cache.
+
+    - stamp: the document's number, which marks the slots in use.
     """
     mask = table_mask(len(own))
     for h in own:

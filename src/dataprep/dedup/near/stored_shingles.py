@@ -29,8 +29,9 @@ STORED_BYTES = 4 << 30  # of all parts together
 class ShingleWriter:
     """Hashes the documents of a part, and stores the hashes of their shingles until `left` bytes are used up.
 
-    spill: a segment per batch of n documents has three sections: the number of shingles of each document, int64[n], the
-    keys, uint64[bands, n], and the hashes of the shingles, uint64.
+    Attributes:
+        spill: a segment per batch of n documents has three sections: the number of shingles of each document, int64[n],
+            the keys, uint64[bands, n], and the hashes of the shingles, uint64.
     """
 
     sketch: Shingles

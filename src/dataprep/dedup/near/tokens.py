@@ -74,7 +74,7 @@ class Tokens:
             try:
                 return cls._tiktoken(tiktoken.get_encoding(given))
             except Exception as e:  # whatever its download raises
-                msg = f"shingle={given!r} cannot be loaded by tiktoken ({e}); give the path of a tokenizer.json"
+                msg = f"shingle={given!r} cannot be loaded by tiktoken ({e}); pass the path of a tokenizer.json"
                 raise PlanError(msg) from e
         url = files.join(given, "tokenizer.json") if given and files.is_dir(given) else given
         if not url.endswith(".json"):

@@ -122,7 +122,11 @@ def _ccnet(*, zeros: bool) -> tuple[U32, U32]:
 
 
 def _compared(*, zeros: bool) -> U32:
-    """Return the entries of "ccnet" for code points in lower case without accents; `zeros`: each digit is a 0."""
+    """Return the entries of "ccnet" for code points in lower case without accents.
+
+    Args:
+        zeros: each digit is a 0.
+    """
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)
     entries = points | np.uint32(KEPT)

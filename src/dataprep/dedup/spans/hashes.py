@@ -25,8 +25,10 @@ ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[U64, I64]:
     """Return a 128-bit hash of each unit's normal form, uint64[m, 2], and its length in characters, int64[m].
 
-    A unit is the UTF-8 bytes data[start[i]:end[i]]; normalize: the name of a form of `forms.py`, or None. If the normal
-    form of a unit is empty or white space, its length is stated as 0, and the unit is never a duplicate.
+    A unit is the UTF-8 bytes data[start[i]:end[i]]. If the normal form of a unit is empty or white space, its length is
+    stated as 0, and the unit is never a duplicate.
+
+    - normalize: the name of a form of `forms.py`, or None.
     """
     return hash_units(data, start, end, form(normalize))
 

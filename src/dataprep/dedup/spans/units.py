@@ -191,7 +191,7 @@ def _sentence_end(data: U8, begin: int, i: int, stop: int, table: U16) -> tuple[
 
 @kernel
 def _spans(sentences: UnitBlock) -> UnitBlock:
-    """Return every three sentences in a row of one text."""
+    """Return each run of three consecutive sentences of one text as a unit."""
     most = max(0, len(sentences.text) - 2)
     text, start, end = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     hashes, chars = np.empty((most, 2), np.uint64), np.empty(most, np.int64)

@@ -41,7 +41,7 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
     """Split the repeats (text that occurred earlier), uint64[m, 7]; return one array of rows per group of documents.
 
-    firsts: the first document id of each group.
+    - firsts: the first document id of each group.
     """
     rows = in_order(repeats)
     return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))

@@ -75,8 +75,8 @@ def _leaving(size: int) -> U64:
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
     """Write the rolling hashes of the `n` runs of `k` bytes that start at bytes i, i + 1, ... of `data` to `out`.
 
-    values, leaving: arrays with an entry per byte value: the term of the byte in the hash, and the term to subtract
-    when the byte leaves the run.
+    - values, leaving: arrays with an entry per byte value: the term of the byte in the hash, and the term to subtract
+      when the byte leaves the run.
     """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
@@ -262,8 +262,8 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 def found(info: U64) -> tuple[Any, Any]:
     """Return (offsets, windows) of m records (runs of windows), int64[m] each, from their packed descriptions `info`.
 
-    offsets: the byte offset at which each record begins in the text of its input part. windows: the number of its
-    windows.
+    An offset is the byte at which a record begins in the text of its input part; `windows` has the number of windows of
+    each record.
 
     Args:
         info: uint64[m].

@@ -50,10 +50,12 @@ def repeated(
     hash is of a new document. A bucket is the leading bits of a hash; a bin is one of FINE equal ranges of hashes in a
     bucket.
 
-    records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
-    records[cuts[r]:cuts[r + 1]]. n_old: so many runs, the first, are of older documents. per_record, per_window: bytes
-    of memory for a record, and for each of its windows. heavy: hashes whose records need more bytes than this are
-    returned as (hash, bytes), and are not counted in the memory of a bin.
+    - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
+      records[cuts[r]:cuts[r + 1]].
+    - n_old: so many runs, the first, are of older documents.
+    - per_record, per_window: bytes of memory for a record, and for each of its windows.
+    - heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not counted in the
+      memory of a bin.
     """
     n_runs: Int = len(cuts) - 1
     at, until, size = cuts[:-1].copy(), cuts[:-1].copy(), np.zeros(last - first, np.int64)
@@ -106,8 +108,9 @@ def repeated(
 def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
     """Return the slot of `key` in the hash table, or the free slot for it if it is not there.
 
-    keys: uint64, the key of each slot. state: 0 if the slot is free. mask: the number of slots, a power of two, minus
-    1.
+    - keys: uint64, the key of each slot.
+    - state: 0 if the slot is free.
+    - mask: the number of slots, a power of two, minus 1.
     """
     slot = key & mask
     while state[slot] and keys[slot] != key:
@@ -149,8 +152,9 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
     """Return m byte ranges of `data` joined in `order`, uint8; bytes shared with the range before are left out.
 
-    at, size: int64[m], start and length of each range. order: int64[m], numbers of ranges. shared: int64[m], how many
-    first bytes of a range to leave out, in the order of `order`.
+    - at, size: int64[m], start and length of each range.
+    - order: int64[m], numbers of ranges.
+    - shared: int64[m], how many first bytes of a range to leave out, in the order of `order`.
     """
     total = 0
     for j in range(len(order)):

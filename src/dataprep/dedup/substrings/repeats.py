@@ -63,7 +63,7 @@ class Repeat(NamedTuple):
 def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
     """Write a repeat (text that occurred earlier) as row `k` of `out`; return `out`, or a longer copy if it was full.
 
-    data: the UTF-8 bytes in which the repeat starts and ends.
+    - data: the UTF-8 bytes in which the repeat starts and ends.
     """
     if k == len(out):
         out = twice_repeats(out)
@@ -75,7 +75,7 @@ def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
 def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
     """Write a repeat (text that occurred earlier) to the row `out`, uint64[7], as the module describes.
 
-    data: the UTF-8 bytes in which the repeat starts and ends.
+    - data: the UTF-8 bytes in which the repeat starts and ends.
     """
     start, end, turn = repeat.start, repeat.end, repeat.turn
     skip: Int = 0
@@ -92,7 +92,7 @@ def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
 def split_point(data: U8, start: Int, end: Int) -> Int:
     """Return how many bytes before `end` belong to a code point that `end` cuts in two: 0 to 3, 0 if it cuts none.
 
-    data: UTF-8 bytes, read from `start` on.
+    - data: UTF-8 bytes, read from `start` on.
     """
     for j in range(1, 4):
         if end - j >= start and data[end - j] & 0xC0 != 0x80:
@@ -163,9 +163,11 @@ REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of 
 def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
     """Write spans that together cover the bytes low..high of one document to `out`, from row `k` on.
 
-    Returns (`out` or a longer array, the number of rows in use). repeats: the repeats in these bytes of the document,
-    in order. A span is a part of a repeat that first occurred in one piece. Of the spans that start at or before the
-    end of the bytes covered so far, the one that ends last is chosen next.
+    - repeats: the repeats in these bytes of the document, in order.
+
+    Returns (`out` or a longer array, the number of rows in use). A span is a part of a repeat that first occurred in
+    one piece. Of the spans that start at or before the end of the bytes covered so far, the one that ends last is
+    chosen next.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
     chosen[END] = run[END] = -1
@@ -276,8 +278,10 @@ def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32,
 def sorted_by(keys: U64, order: I64) -> I64:
     """Return `order`, int64 indices of `keys`, sorted by keys[order]; equal keys stay in their order.
 
-    keys: uint64. A radix sort, 11 bits at a time; bits that are equal in all keys are skipped. The keys are moved with
-    their indices, so that they are read in a row.
+    A radix sort, 11 bits at a time; bits that are equal in all keys are skipped. The keys are moved with their indices,
+    so that they are read in a row.
+
+    - keys: uint64.
     """
     differs, own = np.uint64(0), np.empty(len(order), np.uint64)
     for j in range(len(order)):

@@ -139,7 +139,10 @@ def _stops(headers: npt.NDArray[Any]) -> I64:
 
 
 def _block(headers: npt.NDArray[Any], stop: I64, data: U8, order: I64 | slice = slice(None)) -> RecordBlock:
-    """Return the records with these headers in an order; stop: the end of the bytes of each, in this order."""
+    """Return the records with these headers in an order.
+
+    - stop: the end of the bytes of each, in this order.
+    """
     id_, offset, size, info = (np.ascontiguousarray(headers[n][order]) for n in ("id", "offset", "size", "info"))
     return RecordBlock(data, stop - size, stop, id_, offset, info.astype(np.uint64))
 

@@ -59,8 +59,12 @@ class SortCorpus(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write all repeats (text that occurred earlier) to the file `url`, uint64[m, 7]; return counts.
 
+        - item: unused, since there is one task.
+
         Returns {"docs": number of documents, "bytes": bytes of text, "windows": number of windows, "marks": number of
-        repeats}. item: unused, since there is one task. Raises PlanError if the text is too large.
+        repeats}.
+
+        Raises PlanError if the text is too large.
         """
         rule, (ids, offsets, data) = rule_of(self.width, word_split=self.word_split), self._read()
         text = data.view()
@@ -83,7 +87,7 @@ class SortCorpus(Pass[int]):
                 sizes.append(np.diff(offsets))
                 texts.append(data[offsets[0] : offsets[-1]].copy())
                 total += len(texts[-1])
-                instead = "give engine='windows', which cuts the same in bounded memory"
+                instead = "set engine='windows', which cuts the same in bounded memory"
                 what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
                 reserve(self.runner, COST * total, what, instead)
                 most = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text"
@@ -123,8 +127,10 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
 def group(order: I32, data: U8, first: I32) -> None:
     """Replace the length of each window in `first` by the offset of the first window with the same bytes.
 
-    The offset p is stored as -2 - p. order: the suffix array of `data`. A stack holds the windows with which the
-    current suffix begins, by length, since one window of words may be the beginning of another ("the cat", "the cats").
+    The offset p is stored as -2 - p. A stack holds the windows with which the current suffix begins, by length, since
+    one window of words may be the beginning of another ("the cat", "the cats").
+
+    - order: the suffix array of `data`.
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
@@ -215,7 +221,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
 def first_of(first: I32, p: Int) -> Int:
     """Return the offset of the first occurrence of the window that starts at offset `p`.
 
-    first: the table that `group` wrote, int32; it maps the offset of a window to that of its first occurrence.
+    - first: the table that `group` wrote, int32; it maps the offset of a window to that of its first occurrence.
     """
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])

@@ -71,7 +71,7 @@ def by_table(
 ) -> tuple[U64, int]:  # fmt: skip
     """Find the windows of some records that occurred earlier, and write these repeats to `out` from row `k` on.
 
-    Returns (`out` or a longer array, the number of rows in use); columns: see `repeats.py`.
+    Returns (`out` or a longer array, the number of rows in use); `repeats.py` describes the columns.
 
     - block: the records.
     - rows: the numbers of the records to read.

@@ -43,7 +43,8 @@ def empty_words(n: int) -> WordSpans:
 def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> int:
     """Write the words of data[begin:stop] to `out`, as many as fit; return their number.
 
-    table: `word_table()`. `begin` must be the start of a text or of a word; then the words are those of the whole text.
+    - table: `word_table()`. `begin` must be the start of a text or of a word; then the words are those of the whole
+      text.
     """
     n, h, state, i = 0, np.uint64(0), 0, begin
     factor = np.uint64(FACTOR)

@@ -71,10 +71,11 @@ class C4Rules(NamedTuple):
 def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, log: CutLog) -> int:
     """Apply C4's rules to pages; return the number of pages kept.
 
-    offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, the ends of
-    these texts to `out_offsets[1:]`, and a code for each page to `reasons`, uint8[n]: 0 if it is kept, else the index
-    in NAMES of the reason to drop it. Each line examined is counted in `log`, and the lines that are cut, with their
-    line breaks, and the citations (code 0) are recorded there.
+    Writes the texts of kept pages to `out`, the ends of these texts to `out_offsets[1:]`, and a code for each page to
+    `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES of the reason to drop it. Each line examined is
+    counted in `log`, and the lines that are cut, with their line breaks, and the citations (code 0) are recorded there.
+
+    - offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes.
     """
     longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
@@ -177,7 +178,7 @@ def _has_words(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 def by_content(holds: int, rules: C4Rules) -> int:
     """Return the code of a line for its phrases and braces: 0 if it is kept, else the reason to drop it.
 
-    holds: a bit for each phrase or brace that is in the line.
+    - holds: a bit for each phrase or brace that is in the line.
     """
     if holds & HAS_LOREM:
         return LOREM_IPSUM

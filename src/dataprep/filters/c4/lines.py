@@ -183,7 +183,7 @@ def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
 def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
     """Return the flags, as one integer, of the phrases that begin at low[i] and end before `stop`.
 
-    low: lower-cased text, UTF-8 bytes.
+    - low: lower-cased text, UTF-8 bytes.
     """
     bits = 0
     for k in range(len(phrases.bits)):
@@ -197,7 +197,9 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
     """Write `line[a:b]` to `folded` in lower case, as by `str.lower`; return the number of bytes written.
 
     Both small sigmas become the same letter. `folded` must have one and a half times the line's bytes, since U+023A (2
-    bytes) becomes U+2C65 (3). lower: the lower case of each code point.
+    bytes) becomes U+2C65 (3).
+
+    - lower: the lower case of each code point.
     """
     w = 0
     while a < b:

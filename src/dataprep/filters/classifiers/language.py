@@ -195,7 +195,11 @@ class Language(ScoredFilter):
         return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
+        """Return the reason for which each document is dropped, null if it is kept.
+
+        Args:
+            scores: the columns of `score`.
+        """
         language, score = scores["language"], scores["language_score"]
         if not self.languages:
             return pa.nulls(len(language), pa.string())

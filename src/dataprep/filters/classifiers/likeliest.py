@@ -79,7 +79,7 @@ class TextScratch(NamedTuple):
 def likeliest(tables: Tables, units: I64, data: U8) -> tuple[I32, F32]:
     """Return the likeliest label of each text, and its probability; -1 and 0 if the model knows no part of the text.
 
-    units: int64[n, 4] of `units_of`; text k is data[units[k, 1]:units[k, 2]], UTF-8; line feeds count as blanks.
+    - units: int64[n, 4] of `units_of`; text k is data[units[k, 1]:units[k, 2]], UTF-8; line feeds count as blanks.
     """
     labels, scores = np.full(len(units), -1, np.int32), np.zeros(len(units), np.float32)
     room, n = int((units[:, 2] - units[:, 1]).max(initial=0)) + 2, len(tables.outputs) + 2

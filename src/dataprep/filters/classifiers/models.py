@@ -94,7 +94,7 @@ class FastText:
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """Return (probability, label) of the `k` likeliest labels of a text, best first.
 
-        text: UTF-8 bytes; line feeds count as blanks.
+        - text: UTF-8 bytes; line feeds count as blanks.
         """
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
         return [(p, label.removeprefix(PREFIX)) for p, label in found]
@@ -138,7 +138,7 @@ def find(model: str) -> str:
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)
     if not isinstance(model, str) or "/" in model or os.sep in model or not model:
-        msg = f"there is no model at {model!r}; give the path of a fastText model (.bin, .ftz), 'lid.176' or 'builtin'"
+        msg = f"there is no model at {model!r}; pass the path of a fastText model (.bin, .ftz), 'lid.176' or 'builtin'"
         raise PlanError(msg)
     folders = [f for f in os.environ.get(FOLDERS, "").split(os.pathsep) if f] + [cache_folder()]
     for folder in folders:
@@ -147,7 +147,7 @@ def find(model: str) -> str:
                 return path
     if model not in DOWNLOADS:
         msg = (
-            f"there is no model {model!r} in {' or '.join(folders)}; give a path, put the model there, or use "
+            f"there is no model {model!r} in {' or '.join(folders)}; pass a path, put the model there, or use "
             f"{' or '.join(map(repr, [BUILTIN, *DOWNLOADS]))}"
         )
         raise PlanError(msg)
@@ -162,7 +162,7 @@ def cache_folder() -> str:
 def _download(name: str, known: Download) -> str:
     """Download a model whole; return its path. Raises PlanError if its checksum is not the known one."""
     path = files.join(cache_folder(), files.name_of(known.url))
-    by_hand = f"download it elsewhere and give its path; model='{BUILTIN}' needs no download"
+    by_hand = f"download it elsewhere and pass its path; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
     try:
         with files.atomic(path) as out, urllib.request.urlopen(known.url, timeout=60) as f:  # noqa: S310 - our URLs
@@ -235,7 +235,7 @@ def opened(path: str) -> FastText:
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
     """Raise PlanError if the model lacks one of the `wanted` codes; the message names models that have it.
 
-    labels: the codes that the model `model` has.
+    - labels: the codes that the model `model` has.
     """
     missing = [code for code in wanted if code not in labels]
     if not missing:

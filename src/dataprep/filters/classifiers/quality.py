@@ -57,7 +57,7 @@ class Quality(ScoredFilter):
         if top is not None:
             raise range_elsewhere(self, "top", top)
         if self.model == models.BUILTIN:
-            msg = "Quality: model='builtin' identifies languages only; give the path of a fastText model"
+            msg = "Quality: model='builtin' identifies languages only; pass the path of a fastText model"
             raise PlanError(msg)
         if self.max_bytes is not None and (not isinstance(self.max_bytes, int) or self.max_bytes < 1):
             msg = f"max_bytes={self.max_bytes!r} must be a number from 1, or None"
@@ -111,5 +111,9 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
+        """Return the reason for which each document is dropped, null if it is kept.
+
+        Args:
+            scores: the columns of `score`.
+        """
         return pa.array(outside(scores["quality_score"], self._range, "quality"), pa.string())

@@ -37,12 +37,12 @@ def check(path: str) -> None:
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
         if len(start) < HEADER.size or struct.unpack_from("<i", start)[0] != MAGIC:
-            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; give a .bin or .ftz file"
+            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; pass a .bin or .ftz file"
             raise PlanError(msg)
         _, version, dim, *settings = HEADER.unpack(start)
         kind, n_labels = settings[6], settings[-3]
         if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
-            msg = f"{path} must be a classifier, but contains word vectors; give a model of fastText's train_supervised"
+            msg = f"{path} must be a classifier, but contains word vectors; pass a model of fastText's train_supervised"
             raise PlanError(msg)
         tail = MATRIX.size + 4 * dim * n_labels
         size = f.seek(0, os.SEEK_END)

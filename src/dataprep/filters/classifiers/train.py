@@ -168,7 +168,10 @@ def train_classifier(
 
 
 def _put(trained: str, out: str, about: dict[str, Any]) -> None:
-    """Replace the model `out` and its description together: until the model is there, this states the old one, too."""
+    """Replace the model `out` and its description together.
+
+    Until the new model is written, the description also states the old one.
+    """
     before = {}
     with contextlib.suppress(CorruptShard):
         before = models.description(files.path_of(out)) if files.exists(out) else {}
@@ -208,11 +211,11 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
     bad = [label for label in lines if not re.fullmatch(r"\S+", label)]
     few = [label for label, found in lines.items() if len(found) < least]
     if len(lines) < 2:
-        msg = f"a classifier needs at least two labels, but has {list(lines) or 'none'}; give more"
+        msg = f"a classifier needs at least two labels, but has {list(lines) or 'none'}; provide more"
     elif bad:
         msg = f"the label {bad[0]!r} must be a word without white space; rename it"
     elif few:
-        msg = f"the label {few[0]!r} has {len(lines[few[0]])} different texts to train on; give at least {LEAST}"
+        msg = f"the label {few[0]!r} has {len(lines[few[0]])} different texts to train on; provide at least {LEAST}"
     elif not files.is_local(out):
         msg = f"{out} must be a local path; copy the model afterwards"
     else:
@@ -240,6 +243,6 @@ def _train(learnt: Sequence[tuple[str, bytes]], folder: str, settings: Settings)
     )  # fmt: skip
     if done.returncode:
         error = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        msg = f"fastText could not train ({error[-1]}); give more texts, or a smaller bucket= and dim="
+        msg = f"fastText could not train ({error[-1]}); provide more texts, or a smaller bucket= and dim="
         raise DataprepError(msg)
     return model

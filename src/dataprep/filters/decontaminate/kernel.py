@@ -69,9 +69,11 @@ class Runs(NamedTuple):
 
 
 def words_of(texts: pa.LargeStringArray, word_split: str = "unicode") -> Words:
-    """Return the lower-cased words of texts, with their hashes and offsets; word_split: "unicode" or "regex".
+    """Return the lower-cased words of texts, with their hashes and offsets.
 
     With "unicode", composed and decomposed characters are equal, and so are letters and their forms.
+
+    - word_split: "unicode" or "regex".
     """
     given, word_split = _same_form(texts, word_split)
     offsets, data = B.buffers(B.strings(*word_texts(*given, word_split)))
@@ -91,9 +93,10 @@ def _same_form(texts: pa.LargeStringArray, word_split: str) -> tuple[tuple[I64, 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
     """Return the table of the distinct runs of words in `texts`, and for each occurrence the run and the text.
 
+    - key_bits: the bits of the hashes that are used.
+
     Returns (table, numbers of runs, indices of texts); the last two are int64 arrays with an entry for each occurrence
     of a run, in the order of the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run.
-    key_bits: the bits of the hashes that are used.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
@@ -232,8 +235,9 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 def occurrences(texts: Words, runs: Runs, out: I64) -> int:
     """Write a row (index of text, index of run) to `out` for each occurrence of a run of words; return the count.
 
-    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. A run may occur at any word; its
-    bytes are compared, not only hashes.
+    A run may occur at any word; its bytes are compared, not only hashes.
+
+    - out: int64[capacity, 2]; rows beyond its capacity are counted, but not written.
     """
     n = 0
     for d in range(len(texts.ends) - 1):
@@ -257,7 +261,8 @@ def occurrences(texts: Words, runs: Runs, out: I64) -> int:
 def find(texts: pa.LargeStringArray, runs: Runs, word_split: str = "unicode") -> I64:
     """Find all occurrences of the runs in texts: candidates are found by hash and confirmed byte by byte.
 
-    word_split: see `words_of`.
+    - word_split: see `words_of`.
+
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
     given, folded = _same_form(texts, word_split)

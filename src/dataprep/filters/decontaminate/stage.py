@@ -113,7 +113,7 @@ class Decontaminate(ScoredFilter):
         if not found:
             most = int(n_words.max(initial=0))
             msg = f"Decontaminate: of the {len(texts):,} questions of {name!r} none has {self.min_words} words (the "
-            msg += f"longest has {most}); give another file or field, or lower min_words"
+            msg += f"longest has {most}); choose another file or field, or lower min_words"
             raise PlanError(msg)
         return found
 

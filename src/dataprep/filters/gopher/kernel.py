@@ -191,7 +191,9 @@ def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
 def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
     r"""Return a hash of the letters and digits (`\w`) of the word data[a:b], in lower case.
 
-    Returns 0 if the word has more than `max_letters` letters and digits. lower: the lower case of each code point.
+    - lower: the lower case of each code point.
+
+    Returns 0 if the word has more than `max_letters` letters and digits.
     """
     h, letters, i = np.uint64(0), 0, a
     while i < b:

@@ -57,7 +57,7 @@ class Published(NamedTuple):
         symbols: uint8[0x110000], 1 for some characters; a word that consists only of these is not counted.
         classes: the class bits of each code point.
         lower: the lower case of each code point.
-        segments: from `segment_table`.
+        segments: the result of `segment_table`.
     """
 
     code: int
@@ -132,8 +132,8 @@ def _count_text(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
 def _count_lines(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
     r"""Count the lines that begin with a bullet and those that end with an ellipsis.
 
-    datatrove: lines of `str.splitlines`, stripped; Dolma: lines between `\n`, as they are; both count blank lines.
-    DCLM: lines between `\n`, stripped, without blank lines.
+    datatrove reads the lines of `str.splitlines`, stripped; Dolma those between `\n`, as they are; both count blank
+    lines. DCLM reads the lines between `\n`, stripped, without blank lines.
     """
     i, first = a, a
     while i <= b:
@@ -169,7 +169,10 @@ def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, r
 
 @kernel
 def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
-    """Return a hash of the word data[a:b]; lower: the lower case of each code point, or empty if case counts."""
+    """Return a hash of the word data[a:b].
+
+    - lower: the lower case of each code point, or empty if case counts.
+    """
     h = np.uint64(0)
     while a < b:
         c, size = code_point(data, a)

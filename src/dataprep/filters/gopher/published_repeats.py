@@ -78,7 +78,10 @@ def hash_units(data: U8, a: int, b: int, least: int, runs: int, classes: U16, bu
 
 @kernel(_nrt=False)
 def repeated(buffers: Buffers, n: int, every: int) -> tuple[int, int]:
-    """Return the number and the characters of the units that repeat another; every: 1 counts the first ones, too."""
+    """Return the number and the characters of the units that repeat another.
+
+    - every: 1 counts the first ones, too.
+    """
     counts, units, chars = buffers.counts, 0, 0
     counts.stamp[0] += 1
     stamp, mask = counts.stamp[0], slots_mask(n)

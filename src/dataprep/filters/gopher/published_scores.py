@@ -76,7 +76,10 @@ def published_scores(
 
 @lru_cache(maxsize=8)
 def _keys(lists: tuple[tuple[str, ...], ...], *, folded: bool) -> tuple[U64, U64]:
-    """Return the sorted hashes of all stop words, and for each a bit per list that has it; folded: case is ignored."""
+    """Return the sorted hashes of all stop words, and for each a bit per list that has it.
+
+    - folded: case is ignored.
+    """
     held: dict[int, int] = {}
     for k, words in enumerate(lists):
         for word in words:

@@ -67,7 +67,9 @@ def segment_table() -> U8:
 def hash_segments(data: U8, a: int, b: int, table: U8, hashes: U64, chars: I64) -> int:
     """Write the hash of each word of data[a:b] to `hashes`, and the number of characters up to its end to `chars`.
 
-    Returns the number of words; `chars[k + 1]` belongs to word k. table: from `segment_table`.
+    - table: the result of `segment_table`.
+
+    Returns the number of words; `chars[k + 1]` belongs to word k.
     """
     n, total, i, h, counted, fresh = 0, 0, a, np.uint64(0), False, True
     before: Int = OTHER
@@ -101,7 +103,7 @@ def hash_segments(data: U8, a: int, b: int, table: U8, hashes: U64, chars: I64) 
 def _joined(before: Int, last: Int, kind: Int, data: U8, i: int, b: int, table: U8) -> bool:
     """Return whether no word ends before a character of class `kind`, data[i:b] being the text after it.
 
-    last, before: the classes of the last character and of the one before it, both without those of the class EXTEND.
+    - last, before: the classes of the last character and of the one before it, both without those of the class EXTEND.
     """
     letter, now = last in (LETTER, HEBREW), kind in (LETTER, HEBREW, DIGIT)
     if now or kind == JOINER:

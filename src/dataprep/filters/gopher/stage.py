@@ -206,7 +206,7 @@ class Gopher(ScoredFilter):
         if unknown:
             msg = (
                 f"Gopher: languages must be some of {', '.join(sorted(STOP_WORDS))}, not {', '.join(unknown)}; "
-                "give your own stop_words=, or switch the rule off with min_stop_words=None"
+                "set stop_words=, or switch the rule off with min_stop_words=None"
             )
             raise PlanError(msg)
         bare = [w for w in self.stop_words if not any(lowered()[ord(c)] & IN_WORD for c in w)]
@@ -280,8 +280,8 @@ def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
     """Return the scores of `RULES`, in their order, from the kernel's counts.
 
     Args:
-        counts: of texts with a space between words.
-        of_text: of the texts as they are, for lines, paragraphs and symbols.
+        counts: the counts in texts with a space between words.
+        of_text: the counts in the texts as they are, for lines, paragraphs and symbols.
     """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}

@@ -25,7 +25,7 @@ def document(
 ) -> tuple[int, int, int]:
     """Write a corrected document to `out[w:]`; return its end, and its words before and after.
 
-    log: counts the lines per code, and records what is cut.
+    - log: counts the lines per code, and records what is cut.
     """
     before, after, a, begin, gone = 0, 0, start, w, 0
     while a < stop:

@@ -32,10 +32,11 @@ from .phrases import (
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, log: CutLog) -> int:
     """Correct the lines of documents; return the number of documents kept.
 
-    offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, the ends of these
-    texts to `ends[1:]`, and a code for each document to `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES
-    of the drop reason. `log` counts each line that is not blank by the code of the rule that applied to it, and records
-    the cuts.
+    Writes the kept texts to `out`, the ends of these texts to `ends[1:]`, and a code for each document to `reasons`,
+    uint8[n]: 0 if it is kept, else the index in NAMES of the drop reason. `log` counts each line that is not blank by
+    the code of the rule that applied to it, and records the cuts.
+
+    - offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
@@ -61,7 +62,7 @@ def _document(
 ) -> tuple[int, int, int]:
     """Write a corrected document to `out[w:]`; return its end, and its words before and after.
 
-    log: counts the lines per code, and records what is cut.
+    - log: counts the lines per code, and records what is cut.
     """
     before, after, a = 0, 0, start
     while a < stop:

@@ -65,7 +65,10 @@ class RefinedWebRules(NamedTuple):
 
 
 def pack_phrases(phrases: tuple[str, ...], lower: U32 | None = None) -> PackedPhrases:
-    """Return the phrases, case-folded, in the form that the kernels read; lower: the case table for texts."""
+    """Return the phrases, case-folded, in the form that the kernels read.
+
+    - lower: the case table for texts.
+    """
     folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
     small = (T.lowered() if lower is None else lower) & T.POINT
     small[small == ord("ς")] = ord("σ")

@@ -110,7 +110,10 @@ def _capped(batch: Batch, rows: pa.Table, stats: Ledger) -> Batch:
 
 
 def _exchanges(names: list[str], part: Part) -> npt.NDArray[Any]:
-    """Return a row of EXCHANGE for each answer to be learned in the training windows of a part; names: columns."""
+    """Return a row of EXCHANGE for each answer to be learned in the training windows of a part.
+
+    - names: columns.
+    """
     found: list[tuple[int, int, int, int]] = []
     for batch in part.batches(names):
         sides = batch["side"].to_pylist() if "side" in names else [0] * batch.num_rows
@@ -125,7 +128,7 @@ def _exchanges(names: list[str], part: Part) -> npt.NDArray[Any]:
 
 
 def _rank_is_no_square(answers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return for each row of EXCHANGE whether the number of equal exchanges before it is no square number, bool[n]."""
+    """Return for each row of EXCHANGE whether the number of equal exchanges before it is not a square, bool[n]."""
     order = np.argsort(answers, order=EXCHANGE.names)
     first = np.ones(len(order), np.bool_)
     for name in ("high", "low"):

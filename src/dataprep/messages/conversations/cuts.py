@@ -39,9 +39,9 @@ def cuts_of(messages: Dataset, turns: Turns, shares: Sequence[float]) -> tuple[i
     """Return the ids of the messages with which parts of the longest conversation are to begin; () if it cannot be cut.
 
     - messages: the Dataset to which `turns` is applied, with the column `answers`.
-    - shares: of the person's letters in all messages; the conversation is cut so that a part of about each of these
-      sizes is at its end. Of the places where the part has between half and one and a half times its size, the one with
-      the longest pause is taken; if there are none, the one with the nearest size.
+    - shares: shares of the person's letters in all messages; the conversation is cut so that a part of about each of
+      these sizes is at its end. Of the places where the part has between half and one and a half times its size, the
+      one with the longest pause is taken; if there are none, the one with the nearest size.
     """
     best, total = Places(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
     for finished in finished_conversations(messages.batches(), turns.grouping()):

@@ -134,7 +134,7 @@ class Grouping:
     def assign(self, batch: Batch, sizes: I64) -> I64:
         """Return the number of the conversation of each of n messages, int64[n].
 
-        sizes: int64[n], the bytes that each message adds to its conversation.
+        - sizes: int64[n], the bytes that each message adds to its conversation.
         """
         coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
         chats, times = coded.dictionary.to_pylist(), seconds_or_never(batch)

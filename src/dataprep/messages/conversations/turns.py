@@ -118,7 +118,7 @@ class Turns(Stage):
     def __post_init__(self) -> None:
         duration(self.gap), duration(self.reply_gap, "reply_gap")
         if self.person == "":
-            msg = "person='' must be the name of the author to imitate; give it as the export writes it"
+            msg = "person='' must be the name of the author to imitate; pass it as the export writes it"
             raise PlanError(msg)
         if self.openings not in (True, False, "empty"):
             msg = f"openings={self.openings!r} must be True, False or 'empty'"
@@ -241,7 +241,7 @@ class Turns(Stage):
         capacity = self._capacity - sum(overheads)
         if capacity < len(turns):
             msg = (
-                f"max_length={self.token_counter.max_length} must be large enough for a question and an answer; give "
+                f"max_length={self.token_counter.max_length} must be large enough for a question and an answer; set "
                 "a larger max_length"
             )
             raise PlanError(msg)

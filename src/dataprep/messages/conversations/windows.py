@@ -108,7 +108,7 @@ def rows_with_text(batch: Batch) -> I64:
 def turns_of(said: ChatLines, merge: str) -> list[tuple[int, list[Turn]]]:
     """Return (conversation's number, turns) for each conversation with text; questions and answers alternate.
 
-    merge: the text between messages of one turn.
+    - merge: the text between messages of one turn.
     """
     if not len(said.rows):
         return []
@@ -160,7 +160,7 @@ class WindowColumns(NamedTuple):
         """Append a window.
 
         Args:
-            row: of its first message that is not context.
+            row: the row of the first message that is not context.
             conversation: id.
             turns: the turns of the window.
             said: the texts of these turns, after they were cut to fit.

@@ -61,7 +61,10 @@ def build() -> PointTable:
 
 @kernel
 def hash_of(letters: U32, start: Int, stop: Int, flags: Int) -> Int:
-    """Return the hash of letters[start:stop] as a part of a word; flags: BEGIN, END, both (a whole word) or 0."""
+    """Return the hash of letters[start:stop] as a part of a word.
+
+    - flags: BEGIN, END, both (a whole word) or 0.
+    """
     h = np.uint64(flags + 1)
     for i in range(start, stop):
         h = h * np.uint64(0x9E3779B97F4A7C15) + np.uint64(letters[i])

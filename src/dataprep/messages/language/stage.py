@@ -152,7 +152,10 @@ class _Before:
         return np.where(guessed >= 0, back[guessed], codes).astype(np.int32)
 
     def _rows(self, keys: list[Any], which: Any) -> Any:
-        """Return the row of `last` for each message, int64[n]; which: the index of its key."""
+        """Return the row of `last` for each message, int64[n].
+
+        - which: the index of its key.
+        """
         rows = np.array([self.row_of.setdefault(k, len(self.row_of)) for k in keys], np.int64)
         while len(self.row_of) > len(self.last):
             self.last = np.concatenate([self.last, np.full_like(self.last, -1)])

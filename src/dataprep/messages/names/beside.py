@@ -27,9 +27,11 @@ _HANGUL = ((0x1100, 0x1200), (0x3130, 0x3190), (0xA960, 0xA980), (0xAC00, 0xD800
 
 
 class BesideNames:
-    """Finds names next to letters of another script; trie: of all terms. sure: which terms are found so, bool[n].
+    """Finds names next to letters of another script.
 
     Attributes:
+        trie: the Trie of all terms.
+        sure: which terms are searched for next to such letters, bool[n].
         sieve: as in a Trie, of all words of the terms.
     """
 
@@ -59,7 +61,7 @@ class BesideNames:
 
 
 def without_parts(hits: I64, longer: I64) -> I64:
-    """Return the rows of `hits` (see `find_names`) that are no part of a longer name in `longer`."""
+    """Return the rows of `hits` (see `find_names`) that are not part of a longer name in `longer`."""
     if not len(longer):
         return hits
     longer = longer[np.argsort(longer[:, 1], kind="stable")]

@@ -67,13 +67,13 @@ class Consent(Estimator):
 
     VERSION: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("author",)
-    loses: ClassVar[Mapping[str, str]] = {"authors": "give it as Pseudonyms(consent=Consent(...))"}
+    loses: ClassVar[Mapping[str, str]] = {"authors": "pass it as Pseudonyms(consent=Consent(...))"}
     sees: ClassVar[tuple[str, ...]] = ("messages",)
     hides: ClassVar[bool] = True  # examples in the statistics would show what they wrote
 
     def __post_init__(self) -> None:
         if (self.refused is None) == (self.allowed is None):
-            msg = "Consent must have either refused= or allowed=; give names, or a file with one name per line"
+            msg = "Consent must have either refused= or allowed=; pass names, or a file with one name per line"
             raise PlanError(msg)
         given = names_in("Consent", self.refused if self.allowed is None else self.allowed)
         object.__setattr__(self, "people", people_of(self.people))
@@ -222,26 +222,27 @@ def _loose(name: str) -> Any:
 def names_in(stage: str, given: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a file with one name per line, sorted and without duplicates, as a tuple.
 
-    given: the list, or the file's path. Raises PlanError, which names `stage`, if the file cannot be read or there is
-    no name.
+    - given: the list, or the file's path.
+
+    Raises PlanError, which names `stage`, if the file cannot be read or there is no name.
     """
     place = "the list"
     if isinstance(given, str):
         if not given.strip():
-            msg = f"{stage} got an empty text in place of names; give a file with one per line, or a tuple of names"
+            msg = f"{stage} got an empty text in place of names; pass a file with one per line, or a tuple of names"
             raise PlanError(msg)
         place = given
         try:
             with files.open_read(given) as f:
                 given = f.read().decode("utf-8-sig").splitlines()
         except (OSError, ReadError, UnicodeDecodeError) as e:
-            msg = f"{stage} could not read the names in {given}: {e}; give a UTF-8 file with one per line, or the names"
+            msg = f"{stage} could not read the names in {given}: {e}; pass a UTF-8 file with one per line, or the names"
             raise PlanError(msg) from e
     found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
     if not all(isinstance(n, str) for n in found):
-        msg = f"{stage} has {given!r} in place of names; give a file with one per line, or a tuple of names"
+        msg = f"{stage} has {given!r} in place of names; pass a file with one per line, or a tuple of names"
         raise PlanError(msg)
     if not any(n.strip() for n in found):
-        msg = f"{stage} has no names, since {place} is empty; give a file with one per line, or a tuple of names"
+        msg = f"{stage} has no names, since {place} is empty; pass a file with one per line, or a tuple of names"
         raise PlanError(msg)
     return tuple(sorted({n.strip() for n in found} - {""}))

@@ -36,9 +36,10 @@ Spans = Callable[[I64, U8, I64], I64]  # offsets, data, rows of these texts -> s
 
 
 class Decoded(NamedTuple):
-    """A decoded text; starts, ends: for each of its characters, the characters of the original text that it represents.
+    """A decoded text.
 
     Attributes:
+        starts, ends: for each of its characters, the characters of the original text that it represents.
         coded: whether each character is decoded.
     """
 

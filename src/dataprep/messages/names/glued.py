@@ -39,7 +39,7 @@ class GluedNames:
 
     Attributes:
         terms: all terms.
-        trie: of `terms`.
+        trie: the Trie of `terms`.
         words: the number of each term that is one word and sure to be a name, by its folded text.
         full: the numbers of the terms of several words.
     """
@@ -118,7 +118,10 @@ class GluedNames:
                 yield chars[a][1], chars[b - 1][1] + 1, term
 
     def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Return the names at an end of a word or inside it, the longest first; written: its letters before folding."""
+        """Return the names at an end of a word or inside it, the longest first.
+
+        - written: the letters of the word before folding.
+        """
         edges = {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
         found: list[tuple[int, int, int]] = []
         for n in range(min(len(text), self.longest), MIN_END - 1, -1):
@@ -147,7 +150,7 @@ def with_glued(hits: I64, glued: I64) -> I64:
 
 @functools.cache
 def _digits_apart() -> tuple[U32, U32]:
-    """Return two tables like `folded`: all characters that are no letters end a word; digits are gaps of a name."""
+    """Return two tables like `folded`: all characters that are not letters end a word; digits are gaps of a name."""
     digit = _kinds() == P.DIGIT
     alone, gaps = folded().copy(), folded().copy()
     alone[digit | (alone == K.GAP)] = K.BREAK

@@ -28,11 +28,12 @@ Row = tuple[str, str, str]  # kind, account or "", name
 
 
 def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
-    """Return (HANDLE or STATED, account, name) of each name that input files state; account: "" if none is.
+    """Return (HANDLE or STATED, account, name) of each name that input files state; the account may be "".
 
     - docs: the documents; if they were saved by a run, the files that this run read are opened again.
-    - label: the title of the progress bar. Logs a warning for files that are gone, since what they state cannot be
-      known.
+    - label: the title of the progress bar.
+
+    Logs a warning about files that no longer exist, since the names in them cannot be known.
     """
     places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
     there, gone = list[tuple[str, Reader]](), list[str]()
@@ -44,7 +45,7 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     if gone:
         more = f" and {counted(len(gone) - 1, 'other file')}" if gone[1:] else ""
         log.warning("%s%s cannot be opened again: account ids and names that occur only in exports stay in the "
-                    "texts; give the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
+                    "texts; pass the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
     return set[Row]().union(*runner.map(_stated, there, label)) if there else set()
 
 
@@ -90,7 +91,10 @@ def _platform(account: str) -> str:
 
 
 def _add(people: list[list[str]], place: dict[str, int], known: Identities, names: Sequence[str]) -> None:
-    """Add names of one account to the person who has one of them, or as a new person; place: where each new name is."""
+    """Add names of one account to the person who has one of them, or as a new person.
+
+    - place: where each new name is.
+    """
     met = {name: place.get(identity(name), known.find(name)) for name in names}
     taken = {at for at in met.values() if at is not None}
     if len(taken) > 1:

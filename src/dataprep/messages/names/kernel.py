@@ -179,9 +179,12 @@ def find_names(
 ) -> I64:
     """Return every name in n texts, int64[m, 5]: text, first byte, end, number of the term, 1 if an @ precedes it.
 
-    offsets, data: the texts in UTF-8. fold: uint32, each code point as it is compared (`matching.folded`). keys,
-    children, terms, sieve: a Trie. prefixes: folded letters that may be joined to the beginning of a name and are kept,
-    such as Arabic's "and". Names do not overlap; of two that begin together the longer one counts.
+    Names do not overlap; of two that begin together the longer one counts.
+
+    - offsets, data: the texts in UTF-8.
+    - fold: uint32, each code point as it is compared (`matching.folded`).
+    - keys, children, terms, sieve: a Trie.
+    - prefixes: folded letters that may be joined to the beginning of a name and are kept, such as Arabic's "and".
     """
     capacity, m = len(offsets) + 1023, 0
     out = np.empty((capacity, 5), np.int64)

@@ -73,7 +73,7 @@ def folded_text(text: str) -> str:
 
 @functools.cache
 def _same() -> npt.NDArray[np.uint32]:
-    """Return for each code point the letter as which it is compared, uint32[0x110000]."""
+    """Return, for each code point, the letter that it is compared as, uint32[0x110000]."""
     table = np.arange(0x110000, dtype="<u4")
     table[list(SAME)] = list(SAME.values())
     return table
@@ -256,9 +256,12 @@ def _whole(pattern: str) -> re.Pattern[str]:
 
 
 def _begins(names: Iterable[Sequence[str]]) -> str:
-    """Return a pattern that matches the first letter of each place where one of the names begins; names: their words.
+    """Return a pattern that matches the first letter of each place where one of the names begins.
 
     Names with the same beginning share a pattern for it, so that the time hardly grows with the number of names.
+
+    Args:
+        names: their words.
     """
     tree: dict[str, Any] = {}
     for name in names:

@@ -116,7 +116,7 @@ def spellings(name: str) -> tuple[tuple[str, ...], ...]:
 
 
 def signs_in(name: str) -> frozenset[int]:
-    """Return the code points of the signs between two words of a name that are no gap by themselves, such as &."""
+    """Return the code points of the signs between two words of a name that are not a gap by themselves, such as &."""
     inner = [ord(c) for c in name]
     kinds = folded()[inner].tolist() if inner else []
     letters = [i for i, kind in enumerate(kinds) if kind not in (SKIPPED, GAP, BREAK)]

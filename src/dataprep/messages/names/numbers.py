@@ -67,7 +67,10 @@ def _inside(line: Line, spans: I64) -> Iterator[tuple[int, int]]:
 
 
 def _personal(text: str, hidden: list[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, kind) of the personal data in a line. hidden: its names and known numbers, in characters."""
+    """Yield (start, end, kind) of the personal data in a line.
+
+    - hidden: the names and known numbers in the line, as (start, end) in characters.
+    """
     raw = find(text, ADDRESSES if hidden else KINDS)
     rest = find(_blanked(text, hidden), KINDS) if hidden else []
     yield from ((m.start, m.end, m.kind) for m in (*raw, *rest))

@@ -184,7 +184,7 @@ class Phones:
     def _ending(self, text: str, digits: str, at: list[int], low: int) -> tuple[int, int, str] | None:
         """Return (start, end, known number) of the number at or after `low` whose last digit is the last of `digits`.
 
-        at: where digits are in the text.
+        - at: where digits are in the text.
         """
         stop = len(digits)
         if stop < len(at) and at[stop] == at[stop - 1] + 1:
@@ -245,7 +245,10 @@ def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str
 
 
 def _heads(national: str, own: str, before: str) -> Iterator[str]:
-    """Yield the prefixes that may precede national digits, without a +, longest first. before: three digits there."""
+    """Yield the prefixes that may precede national digits, without a +, longest first.
+
+    - before: the three digits before the national digits.
+    """
     if own in ("", "55") and len(national) in (10, 11) and _CARRIER.fullmatch(before):
         yield before
     if own:

@@ -62,7 +62,7 @@ def _word_begins(data: U8, low: Int, i: Int, stop: Int, kinds: U8, fold: U32, si
 
 @kernel
 def _next_letter(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return where the first character from `i` on is that can be seen; -1 if it is no letter."""
+    """Return where the first character from `i` on is that can be seen; -1 if it is not a letter."""
     while i < stop:
         c, size = code_point(data, i)
         if kinds[c] != UNSEEN:

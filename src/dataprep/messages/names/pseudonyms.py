@@ -27,7 +27,7 @@ LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")  # of hex digits
 def digest(key: bytes, kind: str, name: str) -> str:
     """Return a hash of a name under the secret `key` (BLAKE2b, RFC 7693), 32 hex digits.
 
-    kind: the kind of the name, such as "person" or "chat"; the same name has another hash for each kind.
+    - kind: the kind of the name, such as "person" or "chat"; the same name has another hash for each kind.
     """
     return hashlib.blake2b(f"{kind}\0{name}".encode(), key=key, digest_size=16, person=b"dataprep.people").hexdigest()
 

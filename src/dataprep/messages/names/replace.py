@@ -135,7 +135,10 @@ class Pseudonymised(Stage):
     def _spans(
         self, offsets: I64, data: U8, chats: I64, known: NameTables, stats: Ledger
     ) -> tuple[I64, I64]:
-        """Return the spans of texts to replace, int64[n, 4], and the names among them; chats: the chat of each text."""
+        """Return the spans of texts to replace, int64[n, 4], and the names among them.
+
+        - chats: the chat of each text.
+        """
         hits = known.finder.hits(offsets, data, folded_letters(self.prefixes))
         left = known.finder.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))

@@ -21,7 +21,12 @@ _NO_PREFIXES = np.zeros(0, np.uint32)
 
 
 class SignedNames:
-    """Finds the terms that are written with signs; signed: the signs of each one; numbers: the number of each term."""
+    """Finds the terms that are written with signs.
+
+    Args:
+        signed: the signs of each one.
+        numbers: the number of each term.
+    """
 
     def __init__(self, signed: Mapping[str, frozenset[int]], numbers: Mapping[str, int]) -> None:
         terms = sorted(term for term in signed if " " in term and term in numbers)

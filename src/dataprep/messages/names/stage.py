@@ -259,7 +259,7 @@ class Pseudonyms(Estimator):
         path = str(self.mapping)
         home = os.path.dirname(os.path.dirname(os.path.abspath(files.path_of(out)))) if files.is_local(out) else out
         if (os.path.abspath(path) if files.is_local(path) else path).startswith(home.rstrip("/") + "/"):
-            msg = f"mapping={path!r} must be outside the run's folder, which others may get; give another path"
+            msg = f"mapping={path!r} must be outside the run's folder, which others may get; choose another path"
             raise PlanError(msg)
         with files.atomic(path) as f:
             pq.write_table(read_people(url), f)

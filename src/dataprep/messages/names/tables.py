@@ -77,7 +77,7 @@ class NameTables:
 def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> NameTables:
     """Return the NameTables for the table of pseudonyms in the file `url`; the last two results are kept in memory.
 
-    min_chars, common: as in `Pseudonyms`.
+    - min_chars, common: as in `Pseudonyms`.
     """
     with files.open_arrow(url) as f:
         rows = pq.read_table(f).to_pylist()

@@ -64,7 +64,11 @@ def _korean() -> tuple[str, str]:
 
 
 class Anywhere:
-    """Finds terms in the folded text, which has no invisible signs; search: yields (start, end, number of the term)."""
+    """Finds terms in the folded text, which has no invisible signs.
+
+    Args:
+        search: yields (start, end, number of the term).
+    """
 
     def __init__(self, search: Callable[[str], Iterable[tuple[int, int, int]]]) -> None:
         self.search = search
@@ -95,7 +99,11 @@ class Anywhere:
 
 
 class UnspacedNames:
-    """Finds terms of scripts without spaces in texts; terms: the number of each, by its folded text."""
+    """Finds terms of scripts without spaces in texts.
+
+    Args:
+        terms: the number of each, by its folded text.
+    """
 
     def __init__(self, terms: Mapping[str, int]) -> None:
         some = {term: n for term, n in terms.items() if is_unspaced(term) or is_hangul(term)}

@@ -46,7 +46,7 @@ def common_in(docs: Dataset, runner: Runner, names: Iterable[str]) -> tuple[str,
 
 
 def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
-    """Return the number of uses of each word as a word (False) and as a name (True)."""
+    """Return {(word, whether it is used as a name): number of uses}, without unclear uses."""
     found: Counter[tuple[str, bool]] = Counter()
     trie, no_prefixes = build(asked), np.zeros(0, np.uint32)
     for batch in part.batches(["text"]):

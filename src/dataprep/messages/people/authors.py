@@ -24,7 +24,7 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
     name of the same person.
     """
     if "author" not in docs.columns:
-        msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
+        msg = "these files have no authors; pass chat exports from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
     wrote: Counter[str] = Counter()
     for part in docs.parts:
@@ -60,4 +60,4 @@ def not_written(given: Sequence[str], own: Sequence[str], stated: Identities) ->
 def _authors(wrote: Counter[str]) -> str:
     """Return a clause that names the authors with the most messages."""
     most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-    return f"the authors are {most}" if most else "the files name no author, so give other exports"
+    return f"the authors are {most}" if most else "the files name no author, so pass other exports"

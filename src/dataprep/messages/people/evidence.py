@@ -1,4 +1,4 @@
-"""Collect evidence from exports of chats that names belong to one person: numbers, accounts and equal messages.
+"""Collect evidence from chat exports that names belong to one person: numbers, accounts and equal messages.
 
 Equal messages: a uniform sample of at most 16,384 messages per export is compared by minute and text, without the
 author, so memory is bounded.
@@ -108,7 +108,10 @@ class Evidence:
     matches: list[EqualMessages] = field(default_factory=list)
 
     def add(self, number: int, stated: Stated) -> None:
-        """Add the accounts and contacts that a file states; number: the number of the file."""
+        """Add the accounts and contacts that a file states.
+
+        - number: the number of the file.
+        """
         for account, name in stated.accounts:
             self.accounts.setdefault(account, {}).setdefault(name, set()).add(number)
         self.cards |= stated.cards
@@ -125,7 +128,7 @@ class _Seen(NamedTuple):
 def evidence_of(docs: Dataset, runner: Runner, cards: Sequence[str] = ()) -> Evidence:
     """Return the evidence in the exports `docs` about which names are one person.
 
-    cards: the URLs of further files with contacts (vCards).
+    - cards: the URLs of further files with contacts (vCards).
     """
     found, names = Evidence(), set()
     samples: dict[Export, MessageSample] = {}

@@ -80,8 +80,9 @@ class Identities:
     def joined(self, names: Sequence[str], line: int = 0) -> Identities:
         """Return the identities in which `names`, and the people of these names, are one person.
 
-        The name of the person is that of the first of these people; if there is none, the first of `names`. line: the
-        line of a people file that states it.
+        The name of the person is that of the first of these people; if there is none, the first of `names`.
+
+        - line: the line of a people file that states it.
         """
         forms: dict[str, str] = {}
         met = [strings for name in names if self.find(name) is not None for strings in self.strings_of(name)]

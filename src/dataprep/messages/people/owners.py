@@ -25,7 +25,12 @@ class StatedAccount(NamedTuple):
 
 
 def zipped_package(url: str, me: str | None) -> Iterator[StatedAccount]:
-    """Yield the accounts in a data package of Discord; url: the zip. me: the owner's name, if the user gave one."""
+    """Yield the accounts in a data package of Discord.
+
+    Args:
+        url: the zip.
+        me: the owner's name, if the user gave one.
+    """
     with opened_zip(url) as archive:
         found = [m for name in members(archive) if (m := CHANNEL.match(name))]
         for root in sorted({m[1] for m in found}):
@@ -52,7 +57,10 @@ def owner_of(pack: Pack, me: str | None) -> Iterator[StatedAccount]:
 
 
 def direct(pack: Pack, folder: str) -> Iterator[StatedAccount]:
-    """Yield the accounts of the members of direct messages; folder: that of the channel, such as "messages/c12"."""
+    """Yield the accounts of the members of direct messages.
+
+    - folder: the folder of the channel, such as "messages/c12".
+    """
     channel = _dict(pack.document(posixpath.join(folder, "channel.json")))
     middle = posixpath.dirname(folder)
     stated = channel.get("recipients")

@@ -1,4 +1,4 @@
-"""propose_people: find the people who have several names in exports of chats, and write them into a people file.
+"""propose_people: find the people who have several names in chat exports, and write them into a people file.
 
 Two names become one person if one of these is found, and nothing that contradicts it:
 
@@ -65,7 +65,7 @@ class Proposal:
 def propose_people(
     exports: Any, out: str, *, replace: bool = False, runner: Runner | None = None, **options: Any
 ) -> Proposal:
-    """Write a people file, which lists people who have several names in exports of chats; return its content.
+    """Write a people file, which lists people who have several names in chat exports; return its content.
 
     Args:
         exports: a file, a folder or a list of exports, of any platform; files of contacts (.vcf) are used as evidence.
@@ -92,7 +92,7 @@ def propose_people(
         raise PlanError(msg)
     docs = read(paths if len(paths) > 1 else paths[0], **options)
     if "author" not in docs.columns:
-        msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
+        msg = "these files have no authors; pass chat exports from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
     proposal = proposed(evidence_of(docs, runner_of(runner), card_files(map(str, given))), old)
     files.write_bytes(out, proposal.text.encode())
@@ -208,7 +208,7 @@ class _NameGroups:
         return any(_differ(accounts, mine, others) for accounts in of.values())
 
     def persons(self) -> list[tuple[Names, int | None, str]]:
-        """Return (names, index of the person in the old file or None, why) of each person with several names."""
+        """Return (names, index of the person in the old file or None, reason) of each person with several names."""
         found = []
         for group in dict.fromkeys(self.of.values()):
             if len(group.names) > 1:

@@ -16,7 +16,7 @@ SCRIPT, STYLE = (np.frombuffer(name, np.uint8) for name in (b"script", b"style")
 def without_tags(data: bytes, most: int, *, scripts: bool) -> bytes:
     """Return the first `most` bytes of a page with a blank instead of each tag.
 
-    scripts: whether scripts and styles are removed with the text in them.
+    - scripts: whether scripts and styles are removed with the text in them.
     """
     out = np.empty(min(most, len(data)), np.uint8)
     return out[: _without_tags(np.frombuffer(data, np.uint8), scripts, SCRIPT, STYLE, out)].tobytes()

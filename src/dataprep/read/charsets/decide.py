@@ -39,7 +39,7 @@ class DecodedText(NamedTuple):
         charset: the codec that decoded it.
         agreed: the share of the sources (header, document, detector) that name this charset among those that name one,
             0 to 1.
-        n_lost: the number of characters that are U+FFFD because their bytes are no text.
+        n_lost: the number of characters that are U+FFFD because their bytes are not text.
     """
 
     text: str
@@ -82,7 +82,7 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
 def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | None:
     """Decode a document that is not UTF-8 in the most plausible charset that fits it; None if none fits.
 
-    named: the charset in the HTTP header, and those that the document states, each "" if there is none.
+    - named: the charset in the HTTP header, and those that the document states, each "" if there is none.
     """
     judged = data.translate(None, UNDEFINED) if _is_damaged(data) else data
     detected = _detected(judged, is_html=is_html, is_stated=any(named))

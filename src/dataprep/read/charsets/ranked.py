@@ -37,7 +37,7 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     Args:
         data: the bytes.
         named: the charset that HTTP states, and those that the document states, each "" if there is none.
-        detected: that which the detector finds, or "".
+        detected: the charset that the detector finds, or "".
 
     `ISO-8859-1` is the default of servers, so it counts less than any other name, and the detector is not trusted with
     few bytes of Latin script, for which Windows-1252 is the likely one. First are charsets that suit the bytes: in

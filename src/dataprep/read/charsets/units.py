@@ -61,7 +61,9 @@ def seven_bits(data: bytes, named: list[str]) -> str:
     """Return the codec of ISO-2022, HZ or UTF-7 if bytes below 128 are text in it, or "".
 
     ISO-2022 is recognised by its escapes. HZ must be named or have several runs of characters. UTF-7 must be named,
-    since `+AB-` may be a formula. named: the codecs that the document or its headers state.
+    since `+AB-` may be a formula.
+
+    - named: the codecs that the document or its headers state.
     """
     tried: list[str] = []
     if KOREAN in data:

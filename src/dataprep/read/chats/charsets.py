@@ -45,8 +45,8 @@ class Charset:
 
     Attributes:
         n_lines: how many lines are not UTF-8.
-        n_lost: how many bytes of them are no characters, each is then U+FFFD; 0 in encodings with characters of several
-            bytes, in which such a line stays as it is.
+        n_lost: how many bytes of these lines are not characters, each of which becomes U+FFFD; 0 in encodings with
+            characters of several bytes, in which such a line stays as it is.
     """
 
     name: str
@@ -75,7 +75,9 @@ class Charset:
 def charset_of(stream: Any, url: str) -> Charset | None:
     """Return the encoding of the text in a stream, which is read to its end; None if it is UTF-8 or cannot be found.
 
-    url: the file, for errors. Raises ReadError if the package of the detector is needed and not installed.
+    - url: the file, for errors.
+
+    Raises ReadError if the package of the detector is needed and not installed.
     """
     sample: list[bytes] = []
     high = Counter[int]()  # bytes over 127 in lines that are not UTF-8
@@ -172,7 +174,7 @@ def _is_damaged(line: bytes) -> bool:
 
 
 def _undefined(name: str) -> list[int]:
-    """Return the bytes over 127 that are no characters in an encoding of one byte per character."""
+    """Return the bytes over 127 that are not characters in an encoding of one byte per character."""
     return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") == "\ufffd"]
 
 

@@ -85,12 +85,14 @@ class Discord(JsonExport):
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return {0: name}, in which the name is the channel's, preceded by its server's name if it has a server.
 
-        document: the export without its messages. Raises ReadError if it is not an export of Discord.
+        - document: the export without its messages.
+
+        Raises ReadError if it is not an export of Discord.
         """
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
             msg = f"the file has no Discord channel; its fields are {names_of(document)}; "
-            msg += "give a file of DiscordChatExporter, or name another reader with format="
+            msg += "pass a file of DiscordChatExporter, or name another reader with format="
             raise ReadError(msg, url, 0)
         server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None
         return {0: " / ".join(str(name) for name in (server, channel.get("name")) if name)}
@@ -101,7 +103,11 @@ class Discord(JsonExport):
         return number(reference.get("messageId")) if isinstance(reference, dict) else None
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON."""
+        """Return the columns of one message.
+
+        Args:
+            message: the message's object in the JSON of the export.
+        """
         who = message.get("author")
         who = who if isinstance(who, dict) else {}
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)

@@ -177,7 +177,7 @@ def _row(record: list[str], order: str, author: str) -> MessageRow:
 def iso(date: str, order: str) -> str | None:
     """Return a date, in any form that DiscordChatExporter has written, as ISO 8601; None if it is not a date.
 
-    order: the order of day, month and year in dates that are not ISO, such as "dmy".
+    - order: the order of day, month and year in dates that are not ISO, such as "dmy".
     """
     if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", date):
         return date

@@ -134,7 +134,10 @@ def _batches(
     stats: Ledger,
     trust: Trust,
 ) -> Iterator[Batch]:
-    """Yield the messages of one channel as batches; first: the position of the first."""
+    """Yield the messages of one channel as batches.
+
+    - first: the position of the first.
+    """
     for start in range(0, len(records), GROUP):
         rows, good, bad = [], [], []
         for k, record in enumerate(records[start : start + GROUP], first + start):

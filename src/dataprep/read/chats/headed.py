@@ -111,7 +111,12 @@ class Headed(ChatReader, Lines):
         return cast("BinaryIO", LineFeeds(Utf8Stream(stream, charset) if charset else stream))
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return author, text, kind and meta of a message; head: its parsed first line; text: its whole text."""
+        """Return author, text, kind and meta of a message.
+
+        Args:
+            head: the parsed first line of the message.
+            text: the whole text of the message.
+        """
         return MessageContent(head.author, text, head.kind or "text", head.meta or {})
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:

@@ -32,9 +32,10 @@ HEX_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")  # \x08, whic
 
 
 class MessageRow(NamedTuple):
-    """The columns of a message, as the method `row` of a platform's reader returns them; time: its time in ISO 8601.
+    """The columns of a message, as the method `row` of a platform's reader returns them.
 
     Attributes:
+        time: the time of the message in ISO 8601.
         kind: the kind of the message, such as "text", "image" or "system".
         meta: further fields, stored as JSON.
     """
@@ -56,13 +57,18 @@ class JsonExport(ChatReader):
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return the names of the chats in a file, as {k: name of the chat whose messages are the k-th array, from 0}.
 
-        document: the parsed export, in which each array of messages holds only its number k. Raises ReadError if the
-        document is not an export of this platform.
+        - document: the parsed export, in which each array of messages holds only its number k.
+
+        Raises ReadError if the document is not an export of this platform.
         """
         raise NotImplementedError
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON."""
+        """Return the columns of one message.
+
+        Args:
+            message: the message's object in the JSON of the export.
+        """
         raise NotImplementedError
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
@@ -114,7 +120,7 @@ class JsonExport(ChatReader):
                     return self.names(document, url)
             raise error
         if not isinstance(document, dict):
-            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; give the right reader as format="
+            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; pass the right reader as format="
             raise ReadError(msg, url, 0)
         if not n_messages and walk.arrays:
             msg = "the chat has no messages; remove the file"
@@ -139,8 +145,10 @@ def with_unknown(
 ) -> list[MessageRow]:
     """Return the rows of messages; a row of kind `text` without a text gets that of its message's unknown fields.
 
-    known: the fields that the reader reads, and those that have no text. A message with another field that has text is
-    counted in `stats` as `unknown_field.NAME`, a message of kind `text` that stays without text as `empty_text`.
+    A message with another field that has text is counted in `stats` as `unknown_field.NAME`, a message of kind `text`
+    that stays without text as `empty_text`.
+
+    - known: the fields that the reader reads, and those that have no text.
     """
     out = []
     for row, message in zip(rows, messages, strict=True):
@@ -184,8 +192,8 @@ class Bad(NamedTuple):
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
     """Separate the messages of a group that can be read from the bad ones; return (positions, messages, bad messages).
 
-    positions: int64[n], byte offsets of the good messages. messages: these n JSON objects, parsed. Bad messages are
-    larger than `max_bytes`, or are not JSON objects.
+    The positions, int64[n], are the byte offsets of the n good messages, which are parsed JSON objects. Bad messages
+    are larger than `max_bytes`, or are not JSON objects.
     """
     bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
     if not len(group.starts):
@@ -248,7 +256,11 @@ def batch_of(
 
 
 def number(value: Any) -> int | None:
-    """Return a message's number on its platform as int; value: an integer or digits; None for any other value."""
+    """Return a message's number on its platform as int.
+
+    Args:
+        value: an integer or digits; None for any other value.
+    """
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 1 << 63 else None

@@ -79,7 +79,12 @@ class KakaoTalk(Headed):
         return (title[1] or title[2]) if title else super().chat(piece).removesuffix(".csv")
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return author, text, kind and meta of a message; head: its parsed first line. text: the whole text."""
+        """Return author, text, kind and meta of a message.
+
+        Args:
+            head: the parsed first line of the message.
+            text: the whole text of the message.
+        """
         author = head.author and _unquoted(head.author) if head.kind == "csv" else head.author
         text = _unquoted(text) if head.kind == "csv" else text
         if author is None:

@@ -125,7 +125,11 @@ class Messenger(ChatReader):
         warm()
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON, in the older or newer form."""
+        """Return the columns of one message.
+
+        Args:
+            message: the message's object in the JSON of the export, in the older or newer form.
+        """
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
@@ -157,7 +161,7 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
     if not isinstance(document, dict) or not walk.arrays or not any(name in document for name in MARKS):
         fields = names_of(document) if isinstance(document, dict) else "none: it is a list"
         msg = f"the file has no Messenger or Instagram chat; its fields are {fields}; "
-        msg += "give message_1.json, or name another reader with format="
+        msg += "pass message_1.json, or name another reader with format="
         raise ReadError(msg, url, 0)
     if not found:
         msg = "the chat has no messages; remove the file"

@@ -26,7 +26,7 @@ from dataprep.store import files, hashes
 
 log = logging.getLogger("dataprep")
 MAC = "__MACOSX/"  # what macOS adds to a zip
-SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
+SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that chat exports have
 CHUNK = 1 << 20  # bytes read at once
 MAX_NAMES = 256 << 20  # bytes of a file of names
 MAX_VALUES = 1 << 23  # in it: those of 100,000 people; a value of three bytes takes over sixty as a Python object
@@ -38,7 +38,11 @@ BEFORE, AFTER = b'{"messages":', b"}"  # around a list of messages, for `JsonStr
 
 @dataclass(frozen=True)
 class Pack:
-    """The folder `root` of an export; archive: the open zip that contains it, or None if it is in the file system."""
+    """The folder `root` of an export.
+
+    Attributes:
+        archive: the open zip that contains it, or None if it is in the file system.
+    """
 
     url: str
     root: str
@@ -109,7 +113,9 @@ def members(archive: zipfile.ZipFile) -> list[str]:
 def list_unread(url: str, archive: zipfile.ZipFile, read: Collection[str], stats: Ledger) -> None:
     """Add a row to `stats.unread` for each file in a zip that is not in `read`; log how many there are, by suffix.
 
-    url: the zip. The reasons are those of files in a folder; all files that macOS adds are one row, `hidden`.
+    The reasons are those of files in a folder; all files that macOS adds are one row, `hidden`.
+
+    - url: the zip.
     """
     left = [name for name in members(archive) if name not in read]
     reasons = ("not_a_chat" if files.suffix(name) in SUFFIXES else "unknown_type" for name in left)

@@ -58,7 +58,11 @@ POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 
 @dataclass(frozen=True, kw_only=True)
 class Signal(Headed):
-    """Reads chats from signal-export, sigtop and signalbackup-tools; me: the owner's name instead of Me and You."""
+    """Reads chats from signal-export, sigtop and signalbackup-tools.
+
+    Args:
+        me: the owner's name instead of Me and You.
+    """
 
     me: str | None = None
 

@@ -65,7 +65,7 @@ def messages(lines: Iterable[Record], max_bytes: int) -> Iterator[Held | Record]
     """Yield each message, complete in its first line; or a Record for a line before the first message.
 
     Args:
-        lines: those of the file.
+        lines: the lines of the file.
         max_bytes: the size of the longest message; a longer one has None in place of its further lines.
     """
     held: list[bytes] | None = None  # lines of a message; None before the first
@@ -134,7 +134,11 @@ def _message(lines: list[bytes], position: int, n_bytes: int, max_bytes: int) ->
 
 
 def _parts(lines: list[str]) -> Parts:
-    """Return the parts of a message, or of a version of an edited one; lines: from its first field on."""
+    """Return the parts of a message, or of a version of an edited one.
+
+    Args:
+        lines: the lines from the first field of the message on.
+    """
     end = next((k for k, line in enumerate(lines) if not FIELD.match(line)), len(lines))
     fields = [(m[1], m[2]) for line in lines[:end] if (m := FIELD.match(line))]
     rest = lines[end + 1 :]

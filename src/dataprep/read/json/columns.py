@@ -30,7 +30,9 @@ def infer(
     """Return (name, type) of each of the fields `names`, from the first 1,000 JSON Lines of `stream`.
 
     A field of mixed or unknown type has the type string. Logs a warning if no record has one of the fields, or the
-    field to which `path` leads. url: the name of the file in the warning.
+    field to which `path` leads.
+
+    - url: the name of the file in the warning.
     """
     seen: dict[str, set[str]] = {name: set() for name in names}
     fields: dict[str, None] = {}
@@ -58,7 +60,7 @@ def infer(
 def check_taken(text: str, names: Iterable[str]) -> None:
     """Raise PlanError if a name of `names` is that of a field with the text, or id, text, source or meta.
 
-    text: the field of the text, "a" or "a.b".
+    - text: the field of the text, "a" or "a.b".
     """
     for name in names:
         if name in {text, text.partition(".")[0], *FIXED}:
@@ -91,7 +93,7 @@ def arrow_type(kind: str) -> pa.DataType:
             return pa.binary(int(sized[1]))
         return pa.timestamp(*zoned.groups()) if zoned else KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
-        msg = f"{kind!r} is not a column type; give string, int64, double, bool, timestamp[us] ..."
+        msg = f"{kind!r} is not a column type; pass string, int64, double, bool, timestamp[us] ..."
         raise PlanError(msg) from e
 
 

@@ -106,7 +106,7 @@ def hex4(data: U8, i: int) -> int:
 def string_end(data: U8, i: int) -> int:
     """Return the index after the closing quote of a JSON string; -1 if the string is not valid.
 
-    i: the index of the first byte after its opening quote.
+    - i: the index of the first byte after its opening quote.
     """
     while True:
         i = next_special(data, i)
@@ -141,7 +141,9 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
 
 @kernel
 def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
-    """Unescape a JSON string into `out`, from the index `o` on; i: index of the first byte after its opening quote.
+    """Unescape a JSON string into `out`, from the index `o` on.
+
+    - i: index of the first byte after its opening quote.
 
     Returns (index in `data` after the closing quote, index in `out` after the text). If it is not a JSON string: (-1,
     o). If it has an escaped lone surrogate, which is allowed in JSON but not in UTF-8, the second is -1.
@@ -263,7 +265,7 @@ def key_end(data: U8, i: int) -> int:
 def value_end(data: U8, i: int, stack: U8) -> int:
     """Return the index after the JSON value of any type that begins at data[i], or -1 if it is not valid.
 
-    stack: uint8, scratch for the open brackets; its length limits the depth.
+    - stack: uint8, scratch for the open brackets; its length limits the depth.
     """
     depth = 0
     while True:

@@ -31,7 +31,7 @@ class Inner(NamedTuple):
 def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
     """Return the number (from 0) of the name in `names` that equals key[i:j], or -1 if there is none.
 
-    names: UTF-8, joined; the k-th name ends at ends[k].
+    - names: UTF-8, joined; the k-th name ends at ends[k].
     """
     start = 0
     for k in range(len(ends)):

@@ -72,7 +72,9 @@ class Jsonl(LimitedReader):
     ) -> tuple[tuple[str, str], ...]:
         """Return (name, type) of each of the fields `names`, with types found in the first 1,000 records of a file.
 
-        path: a path to a field that a record must have. Logs a warning if none has one of the names, or the path.
+        - path: a path to a field that a record must have.
+
+        Logs a warning if none has one of the names, or the path.
         """
         with files.open_read(url) as stream:
             return infer(stream, names, url, path)
@@ -252,7 +254,10 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
 
 
 def _remedy(head: bytes, text: str) -> str:
-    """Return the advice for a file of bad lines that begins with `head`; text: the field of the text."""
+    """Return the advice for a file of bad lines that begins with `head`.
+
+    - text: the field of the text.
+    """
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
     if head.lstrip()[:1] == b"[":
@@ -265,7 +270,10 @@ def _remedy(head: bytes, text: str) -> str:
 
 
 def describe(block: LineBlock, found: _Found, text: str) -> str:
-    """Return a description of the first bad line of `found`; text: the field of the text."""
+    """Return a description of the first bad line of `found`.
+
+    - text: the field of the text.
+    """
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"

@@ -68,13 +68,20 @@ class JsonRecords(Jsonl):
 
     @classmethod
     def first(cls, url: str, n: int, names: tuple[str, ...] = ()) -> bytes:
-        """Return the first `n` records of a file that are JSON, as lines; names: fields whose types are wanted."""
+        """Return the first `n` records of a file that are JSON, as lines.
+
+        - names: fields whose types are wanted.
+        """
         some = itertools.islice(cls.unchecked(names).records(Slice(url, 0), Ledger("", quiet=True)), n)
         return b"".join(one.data.translate(LINE_ENDS) + b"\n" for one in some if one.data is not None)
 
     @classmethod
     def unchecked(cls, names: tuple[str, ...]) -> JsonRecords:  # noqa: ARG003 - of the subclass
-        """Return a reader that accepts files without the text field; names: fields whose types are wanted."""
+        """Return a reader that accepts files without the text field.
+
+        Args:
+            names: fields whose types are wanted.
+        """
         return cls()
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -100,7 +107,7 @@ class JsonRecords(Jsonl):
     def _documents(
         self, records: Sequence[RawRecord], piece: Slice, sources: tuple[set[str], Ledger], trust: Trust | None
     ) -> Iterator[Batch]:
-        """Yield records, whose data are lines, as documents; bad ones are dropped.
+        """Yield the documents of records, whose data is JSON lines; bad records are dropped.
 
         All are counted in `trust` if it is not None.
         """
@@ -134,5 +141,8 @@ class JsonRecords(Jsonl):
 def _numbers(
     starts: npt.NDArray[np.int64], begins: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the number of the record of each line that begins at `starts`; begins: where each line begins."""
+    """Return the number of the record of each line that begins at `starts`.
+
+    - begins: where each line begins.
+    """
     return numbers[np.searchsorted(begins, starts)]

@@ -34,7 +34,7 @@ class Fields(NamedTuple):
         keep_meta: whether to keep other fields.
         taken: the number of names whose fields are not kept; the rest are found and kept.
         outer: the number of the field that contains the field of the text, or -2.
-        inner: its path there.
+        inner: the path to the text in that field.
     """
 
     names: U8  # UTF-8
@@ -72,7 +72,7 @@ class Records(NamedTuple):
 def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int:
     """Append data[i:j], members of a JSON object, to `meta` at the index `m`; return the index after them.
 
-    opened: the index in `meta` after the object's brace; a comma is added if members precede.
+    - opened: the index in `meta` after the object's brace; a comma is added if members precede.
     """
     if m > opened:
         meta[m] = 44
@@ -86,8 +86,10 @@ def read_inner(
 ) -> tuple[int, int, int, int]:
     """Write the text inside the value at data[i] to out.text[first:]; return (code, end of text, gap, after).
 
-    inner: the names that lead to the text. The code is ROW or INVALID_UTF8; data[gap:after] is the member that has the
-    text, with a comma. If there is no text, the result is (verdict, o, -1, -1).
+    The code is ROW or INVALID_UTF8; data[gap:after] is the member that has the text, with a comma. If there is no text,
+    the result is (verdict, o, -1, -1).
+
+    - inner: the names that lead to the text.
     """
     value, gap, after = find_inner(data, i, inner, out.text, o, out.stack)
     if value < 0 or data[value] != 34:
@@ -172,7 +174,9 @@ def line_end(data: U8, i: int) -> int:
 def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int, int, int]:
     """Read lines of data[i:stop] into `out`, until its space for rows or for bad lines is used up.
 
-    Returns (index in `data` after the last line read, number of rows, number of bad lines). fields: the fields to find.
+    - fields: the fields to find.
+
+    Returns (index in `data` after the last line read, number of rows, number of bad lines).
     """
     rows = wrong = o = m = 0
     out.text_ends[0] = out.meta_ends[0] = 0
@@ -199,7 +203,9 @@ def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int
 def scan_at(data: U8, starts: I64, fields: Fields, out: Records) -> int:
     """Read the lines of `data` that begin at `starts`, int64[rows], into `out`, one row each; return how many.
 
-    Reading stops at a line that is not a document, or that begins before the last one ends. fields: the fields to find.
+    Reading stops at a line that is not a document, or that begins before the last one ends.
+
+    - fields: the fields to find.
     """
     o = m = end = 0
     out.text_ends[0] = out.meta_ends[0] = 0
@@ -218,8 +224,10 @@ def scan_at(data: U8, starts: I64, fields: Fields, out: Records) -> int:
 def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
     """Write JSON values data[starts[k]:stops[k]] to `out`, one after another: strings unescaped, others as written.
 
-    starts, stops: int64[rows]; a start of -1 is a missing value. Fills ends, int64[rows + 1], the ends in `out`, and
-    kinds, uint8[rows]: the first byte of each value, 0 if it is missing or not UTF-8.
+    Fills ends, int64[rows + 1], the ends in `out`, and kinds, uint8[rows]: the first byte of each value, 0 if it is
+    missing or not UTF-8.
+
+    - starts, stops: int64[rows]; a start of -1 is a missing value.
     """
     o = 0
     ends[0] = 0

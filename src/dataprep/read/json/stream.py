@@ -221,8 +221,9 @@ def skip_string(data: U8, i: int, n: int, state: I64) -> int:
 def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int]:
     """Find the first array that is the value of the field `name` in the JSON data[i:n].
 
-    Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array in which
-    the function keeps its state for the next call, with more bytes.
+    - state: int64 array in which the function keeps its state for the next call, with more bytes.
+
+    Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first.
     """
     while i < n:
         if state[IN_STRING]:
@@ -250,9 +251,10 @@ def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int
 def find_messages(data: U8, i: int, n: int, state: I64, starts: I64, ends: I64) -> tuple[int, int, int]:
     """Write the starts and ends of the elements of a JSON array in data[i:n] to `starts` and `ends`, int64[capacity].
 
+    - state: passed from call to call; state[START] keeps the start of an unfinished element.
+
     Returns (index reached, number of elements, reason to stop). The reason is FOUND at the bracket that closes the
-    array, FULL if the capacity is used up, MORE at the end of the bytes. state: passed from call to call; state[START]
-    keeps the start of an unfinished element.
+    array, FULL if the capacity is used up, MORE at the end of the bytes.
     """
     k = 0
     while i < n:

@@ -52,10 +52,16 @@ class Entry(NamedTuple):
 class Archive:
     """An archive and the reading position in it.
 
-    mark, start: where the current record starts, in the file and in the decompressed bytes. at: the decompressed offset
-    that is read next. line: a line that was read ahead. apart: whether each record has a compressed member of its own;
-    None if the first two records have not shown it yet. damaged: whether FastWARC found damaged data ahead. finished:
-    whether all records were read. rewinds: times that the file was read from its start again.
+    Attributes:
+        mark: the offset of the current record in the file.
+        start: the offset of the current record in the decompressed bytes.
+        at: the decompressed offset that is read next.
+        line: a line that was read ahead.
+        apart: whether each record has a compressed member of its own; None if the first two records have not shown it
+            yet.
+        damaged: whether FastWARC found damaged data ahead.
+        finished: whether all records were read.
+        rewinds: the number of times that the file was read from its start again.
     """
 
     def __init__(self, url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool) -> None:

@@ -84,7 +84,8 @@ class _Body:
 def article(page: str, *, comments: bool = False, **options: Any) -> str:
     """Return the text of the article of a page of HTML.
 
-    comments: whether comments are kept. options: as for Resiliparse's extract_plain_text.
+    - comments: whether comments are kept.
+    - options: as for Resiliparse's extract_plain_text.
     """
     options["main_content"] = True
     extract, tree = _extract(), _parse()(page)

@@ -145,7 +145,11 @@ class _Stream:
         """Do nothing: the archive closes its file."""
 
     def leave(self, rest: bytes) -> None:
-        """Let the archive continue at the next record; rest: the bytes that are held from there on."""
+        """Let the archive continue at the next record.
+
+        Args:
+            rest: the bytes that are held from there on.
+        """
         self.archive.damaged = False
         if self.archive.is_seekable:
             self.archive.open(self.stored)

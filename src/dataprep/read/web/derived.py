@@ -40,7 +40,11 @@ NUMBERED = HEADERS.index(NUMBER)
 
 @dataclass(frozen=True, kw_only=True)
 class Wet(Crawl):
-    """Reads WET files, the plain text of crawled pages; columns: any of url, date, record_id and languages."""
+    """Reads WET files, the plain text of crawled pages.
+
+    Args:
+        columns: any of url, date, record_id and languages.
+    """
 
     VERSION: ClassVar[int] = 6
     NAME: ClassVar[str] = "wet"
@@ -70,7 +74,8 @@ DESCRIPTIONS = {"description", "og:description"}
 class Wat(Crawl):
     """Reads WAT files, the metadata of crawled pages.
 
-    columns: any of url, date, status, content_type, title, links (JSON), warc and offset.
+    Attributes:
+        columns: any of url, date, status, content_type, title, links (JSON), warc and offset.
     """
 
     VERSION: ClassVar[int] = 5

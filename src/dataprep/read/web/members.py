@@ -50,7 +50,8 @@ def mixed(head: bytes, magic: bytes = b"WARC/") -> str:
 class ArchiveMembers(io.RawIOBase):
     """A stream of the decompressed bytes of a gzip or zstd file, from the offset `at` of the file on.
 
-    starts: for each compressed member, {its offset in the decompressed bytes: its offset in the file}.
+    Attributes:
+        starts: for each compressed member, {its offset in the decompressed bytes: its offset in the file}.
     """
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
@@ -189,8 +190,11 @@ def has_no_checksum(url: str) -> bool:
 def dictionary(raw: BinaryIO, url: str) -> zstandard.ZstdCompressionDict | None:
     """Return the zstd dictionary at the start of the .warc.zst file `raw`, or None if there is none.
 
-    The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC"). url: the name of the file. Raises
-    ReadError if the dictionary is damaged.
+    The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC").
+
+    - url: the name of the file.
+
+    Raises ReadError if the dictionary is damaged.
     """
     raw.seek(0)
     head = raw.read(8)
@@ -232,7 +236,9 @@ def magic_of(url: str) -> bytes:
 def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
     """Return the offset of the next record at or after the offset `after` of an uncompressed archive, or None.
 
-    A record is recognised by its first line. is_arc: whether the archive is an ARC; otherwise it is a WARC.
+    A record is recognised by its first line.
+
+    - is_arc: whether the archive is an ARC; otherwise it is a WARC.
     """
     with files.open_raw(url) as raw:
         raw.seek(after)
@@ -248,7 +254,7 @@ def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
 def find_member(url: str, magic: bytes, after: int) -> int | None:
     """Return the offset of the next member, at or after `after`, that begins with a record; None if there is none.
 
-    magic: the bytes with which each member begins (`magic_of`).
+    - magic: the bytes with which each member begins (`magic_of`).
     """
     with files.open_raw(url) as raw, files.open_raw(url) as probe:
         raw.seek(after)

@@ -25,7 +25,7 @@ from .split import BODY, END, FIRST
 def rows_of(block: ArchiveBlock, chosen: I64, fields: Mapping[str, str]) -> RecordColumns:
     """Return the records of a block with the numbers `chosen`, int64[n], as documents.
 
-    fields: {header: name in the metadata}.
+    - fields: {header: name in the metadata}.
     """
     rows, data = block.rows[chosen], block.data
     texts = _taken(data, rows[:, BODY], rows[:, END])

@@ -23,8 +23,9 @@ def read_records(url: str, wanted: frozenset[str], max_bytes: int, *, strict: bo
     """Yield every record of an archive, plain ones in blocks.
 
     The content of entries is loaded only for `wanted` types (in lower case) up to `max_bytes`. A broken record is
-    yielded as an Entry with the reason in `lost`, and reading continues at the next record found. strict: raise
-    ReadError at a broken record instead.
+    yielded as an Entry with the reason in `lost`, and reading continues at the next record found.
+
+    - strict: raise ReadError at a broken record instead.
     """
     archive = Archive(url, wanted, max_bytes, strict=strict)
     failures = 0  # times in a row that no record had the plain form

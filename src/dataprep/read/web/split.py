@@ -36,8 +36,10 @@ NAMES, TYPES = _table(HEADERS), _table(KINDS)
 def split(data: U8, stop: int, rows: I64) -> tuple[I64, I64, int]:
     """Find the records in data[:stop], the first of which begins at data[0]; the last only if another follows.
 
-    rows: int64[n, COLUMNS], which the records are written to. Returns (the rows of the records found; where each of
-    them begins and the last one ends, int64[n + 1]; why no more were found: SHORT, ODD, or 0 if `rows` is full).
+    - rows: int64[n, COLUMNS], which the records are written to.
+
+    Returns (the rows of the records found; where each of them begins and the last one ends, int64[n + 1]; why no more
+    were found: SHORT, ODD, or 0 if `rows` is full).
     """
     n, at, why = _split(data, stop, NAMES, TYPES, rows)
     return rows[:n], np.append(rows[:n, START], at), why
@@ -170,7 +172,7 @@ def _empty_line(data: U8, at: Int, stop: Int) -> Int:
 
 @kernel(_nrt=False)
 def _word(data: U8, start: Int, end: Int, words: U8) -> Int:
-    """Return the number of the word that data[start:end] is, in any case of its letters; -1 if it is none of them."""
+    """Return the number of the word that data[start:end] is, in upper or lower case; -1 if it is not one of them."""
     for k in range(len(words)):
         if words[k, 0] == end - start:
             same = 0

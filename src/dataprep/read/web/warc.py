@@ -31,12 +31,11 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 class Warc(Crawl):
     """Reads WARC and ARC files: one document per page of a web crawl, with the extracted text.
 
-    columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
-    header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all do),
-    unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the crawler truncated
-    the payload).
-
     Attributes:
+        columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
+            header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all
+            do), unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the
+            crawler truncated the payload).
         max_doc_bytes: the maximum size of a page in bytes, decompressed.
         status: the accepted HTTP statuses.
         types: the accepted content types; a page without a content type is HTML if it begins with "<".
@@ -77,7 +76,7 @@ class Warc(Crawl):
         object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
         strange = next((t for t in self.types if t not in HTML and not t.startswith("text/")), None)
         if strange is not None:
-            msg = f"types={strange!r} is not text; give {', '.join(HTML)}, or any text/ type"
+            msg = f"types={strange!r} is not text; pass {', '.join(HTML)}, or any text/ type"
             raise PlanError(msg)
         check(self)
 
@@ -92,8 +91,11 @@ class Warc(Crawl):
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
         """Return (text in UTF-8, or HTML; fields as {name: value}) of the page in `entry`, a record with a page.
 
-        None if its URL is not http. seen: records of the same file so far, to drop repeated ones. Raises Refused with
-        the reason if the page is to be dropped.
+        None if its URL is not http.
+
+        - seen: records of the same file so far, to drop repeated ones.
+
+        Raises Refused with the reason if the page is to be dropped.
         """
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>

@@ -120,7 +120,7 @@ class Mix:
 
     def __post_init__(self) -> None:
         if (self.weights is None) == (self.temperature is None):
-            msg = "Mix needs either weights, {source: share}, or temperature=; give one of them"
+            msg = "Mix needs either weights, {source: share}, or temperature=; use one of them"
             raise PlanError(msg)
         for source, weight in (self.weights or {}).items():
             if not (isinstance(weight, (int, float)) and 0 <= weight < math.inf):
@@ -178,14 +178,14 @@ class Mix:
         for share in plan.shares:
             if share.share < share.asked - UNMET:
                 log.warning(
-                    "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
-                    "give more of it, raise max_epochs=, or lower tokens=",
+                    "%s gets %.1f %% of the tokens, not the requested %.1f %%, since max_epochs=%g allows no more; "
+                    "provide more of it, raise max_epochs=, or lower tokens=",
                     *(share.source, 100 * share.share, 100 * share.asked, self.max_epochs),
                 )
             if share.epochs >= MAX_EPOCHS:
                 log.warning(
                     "%s is repeated %.1f times; beyond 4 epochs repeated text helps little (Muennighoff 2023): "
-                    "give more of it, a smaller weight, or fewer tokens",
+                    "provide more of it, a smaller weight, or fewer tokens",
                     *(share.source, share.epochs),
                 )
         got = {share.source: share.got for share in plan.shares}

@@ -92,7 +92,7 @@ def sources_of(sources: Any) -> list[MixSource]:
         names = Shards.open(path).split("train").column("source").unique().to_pylist()
         streams = [MixSource(name, path, name) for name in sorted(names)]
     if not streams:
-        msg = "there are no sources to mix; give {name: folder of token shards}"
+        msg = "there are no sources to mix; pass {name: folder of token shards}"
         raise PlanError(msg)
     first = streams[0]
     for other in streams[1:]:

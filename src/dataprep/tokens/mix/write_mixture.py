@@ -83,7 +83,7 @@ def write_mixture(
     check_shard_tokens(shard_tokens)
     folder = place_of(local_folder(out), runner)
     if files.real(folder) in [files.real(s.path) for s in streams]:
-        msg = f"{folder} is one of the sources; give another folder as out"
+        msg = f"{folder} is one of the sources; choose another folder as out"
         raise PlanError(msg)
     first = streams[0].shards
     inputs = [[s.name, s.only, [_content(entry) for entry in s.shards.shards]] for s in streams]

@@ -34,7 +34,7 @@ def decoded(url: str) -> Iterator[Strings]:
 
 
 def numbers(url: str) -> Iterator[Strings]:
-    """Yield nothing for document ends, a mask or an array of numbers, whose bytes are no text; else the bytes."""
+    """Yield nothing for document ends, a mask or an array of numbers, whose bytes are not text; else the bytes."""
     data = _data(url)
     if not _is_numbers(url.rpartition(".")[2], data):
         yield Strings("the bytes", BYTES, [data.decode("utf-8", "replace")])

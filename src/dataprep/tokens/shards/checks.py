@@ -48,7 +48,10 @@ def check_split(tok: Tokenizer, split: Split) -> None:
 
 
 def check_sides(shards: Shards, split: Split, emptied: str) -> None:
-    """Log a warning if there is no document, or none in a split; emptied: the reason, as `Stats.emptied` states it."""
+    """Log a warning if there is no document, or none in a split.
+
+    - emptied: the reason, as `Stats.emptied` states it.
+    """
     if not len(shards):
         log.warning("%s: the input has no documents to encode%s", shards.path, f"; {emptied}" if emptied else "")
     for side, share in (("val", split.val), ("test", split.test)):

@@ -74,7 +74,7 @@ def export(
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
     if os.path.realpath(folder) == os.path.realpath(found.path):
-        msg = f"{folder} holds the shards themselves; give another folder as out"
+        msg = f"{folder} holds the shards themselves; choose another folder as out"
         raise PlanError(msg)
     kinds.refuse(folder, kinds.EXPORT)
     if to != "datatrove" and any(s.has_mask for s in found.shards):
@@ -119,7 +119,11 @@ def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
 
 
 class Made(NamedTuple):
-    """The files of an `ExportFile` by their names in the folder; is_new: whether they are not yet in place."""
+    """The files of an `ExportFile` by their names in the folder.
+
+    Attributes:
+        is_new: whether they are not yet in place.
+    """
 
     is_new: bool
     receipt: str

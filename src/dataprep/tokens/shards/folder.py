@@ -95,7 +95,10 @@ def pieces_of(work: Work[Shards]) -> str:
 
 
 def commit(work: Work[Shards], shards: Sequence[TokenShard], **facts: Any) -> Shards:
-    """Make new shards the result of the folder, and return them; facts: other fields of the manifest."""
+    """Make new shards the result of the folder, and return them.
+
+    - facts: other fields of the manifest.
+    """
     (stage,) = work.recipe.stages
     manifest = manifest_of(
         shards, recipe=work.recipe.key, settings={"made_by": stage["label"], **stage["fields"]},
@@ -135,7 +138,9 @@ def write_sizes(work: Work[Shards], sizes: Any) -> dict[str, Any]:
 def write_files(work: Work[Shards], contents: Mapping[str, bytes]) -> dict[str, str]:
     """Write files of new shards; return {name: URL}, where a name is marked with the generation if it is taken.
 
-    A file that the folder has already, with the same bytes, is not written again. contents: {name: bytes}.
+    A file that the folder has already, with the same bytes, is not written again.
+
+    - contents: {name: bytes}.
     """
     named: Iterable[str] = ()
     with contextlib.suppress(CorruptShard):

@@ -55,7 +55,7 @@ class PieceWriter:
             tokens: the token ids of all documents.
             ends: uint64[n], the index in `tokens` after each document.
             ids: uint64[n], document ids.
-            sources: n names.
+            sources: the names of the sources of the n documents.
             sizes: int64[n], bytes of their texts.
             mask: uint8[len(tokens)], 1 if a token counts in the loss; None: no mask.
         """
@@ -107,7 +107,11 @@ def read_rows(url: str) -> pa.RecordBatch:
 
 
 def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """Return the index after each document's last token in its piece (file), uint64[n]; rows: from `read_rows`."""
+    """Return the index after each document's last token in its piece (file), uint64[n].
+
+    Args:
+        rows: the result of `read_rows`.
+    """
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends
 
@@ -149,7 +153,7 @@ class Assemble:
         out: the folder for the shards.
         pieces: the folder of the pieces.
         dtype: the type of the token ids.
-        generation: of the shards, see `Recipe`.
+        generation: the generation of the shards; see `Recipe`.
     """
 
     out: str

@@ -73,7 +73,7 @@ def import_tokens(
     check_shard_tokens(shard_tokens)
     inside = next((url for _, url in given if files.is_inside(url, folder)), None)
     if inside is not None:
-        msg = f"{folder} holds the input {inside}; give another folder as out"
+        msg = f"{folder} holds the input {inside}; choose another folder as out"
         raise PlanError(msg)
     separator = tok.eot if eot is None else eot
     found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
@@ -118,7 +118,7 @@ class _Bin:
         if name is None:
             kind = DTYPES[dtype]
             if size % kind.itemsize:
-                msg = f"has {size:,} bytes, not a whole number of {dtype} ids; fetch it again, or give its dtype="
+                msg = f"has {size:,} bytes, not a whole number of {dtype} ids; fetch it again, or set dtype="
                 raise ReadError(msg, url)
             return cls(url, side, number, "nanogpt", kind, 0, size // kind.itemsize)
         kind, n = DTYPES[name], int(ints[2])
@@ -147,7 +147,7 @@ class _Bin:
                 i = int(np.argmax(block >= tok.vocab_size))
                 msg = (
                     f"token {at + i:,} is {int(block[i]):,}, but the tokenizer has only {tok.vocab_size:,} ids; "
-                    "give the tokenizer that made the file"
+                    "pass the tokenizer that made the file"
                 )
                 raise ReadError(msg, self.url)
             found.append(np.flatnonzero(block == separator) + at + 1)
@@ -161,7 +161,10 @@ class _Bin:
         return ends, begins
 
     def ids(self, ends: npt.NDArray[np.uint64], begins: int) -> Ids:
-        """Return the id of each document; ends: without the `begins` ids before the first document."""
+        """Return the id of each document.
+
+        - ends: without the `begins` ids before the first document.
+        """
         began = np.append(np.zeros(1, ENDS), ends)[:-1] + np.uint64(begins)
         return began + np.uint64(self.number << POSITION_BITS)
 
@@ -181,7 +184,7 @@ def _given(path: Any) -> list[tuple[str, str]]:
         named = [(_side(n), os.path.join(home, n)) for n in names if n.endswith(".bin")]
     found = sorted(((s, os.fspath(p)) for s, p in named), key=lambda one: SIDES.index(one[0]))
     if not found:
-        msg = f"{path} has no .bin file; give the folder with train.bin and val.bin"
+        msg = f"{path} has no .bin file; pass the folder with train.bin and val.bin"
         raise PlanError(msg)
     return found
 
@@ -192,7 +195,7 @@ def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.Pat
     nearby = [url for folder in folders if files.exists(url := files.join(folder, "tokenizer.json"))]
     if named is None:
         if not nearby:
-            msg = f"there is no tokenizer.json next to {given[0][1]}; give the tokenizer that made its ids"
+            msg = f"there is no tokenizer.json next to {given[0][1]}; pass the tokenizer that made its ids"
             raise PlanError(msg)
         named = nearby[0]
     tok = named if isinstance(named, Tokenizer) else Tokenizer.load(named)
@@ -200,7 +203,7 @@ def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.Pat
         if Tokenizer.load(url).hash != tok.hash:
             msg = (
                 f"{url}, next to the ids, differs from the tokenizer given, which would decode the ids to other text; "
-                "give no tokenizer, or, if the one given is right, move the .bin files to a folder without that file"
+                "pass no tokenizer, or, if the one given is right, move the .bin files to a folder without that file"
             )
             raise PlanError(msg)
     return tok

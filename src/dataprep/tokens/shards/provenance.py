@@ -62,7 +62,9 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
 
 
 def read_docs(path: os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Return the table of a token shard's documents, in order; columns: names of the columns to read.
+    """Return the table of a token shard's documents, in order.
+
+    - columns: names of the columns to read.
 
     Raises CorruptShard if the file is not such a table, and FileNotFoundError if there is none.
     """

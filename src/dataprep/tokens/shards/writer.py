@@ -117,9 +117,13 @@ def manifest_of(
     shards: Sequence[TokenShard], *, dtype: str = "uint16", vocab_size: int, eot: int,
     special: Mapping[str, int] | None = None, **more: Any,
 ) -> TokenManifest:  # fmt: skip
-    """Return the manifest of token shards. eot: id of the separator. more: further fields (tokenizer, split ...).
+    """Return the manifest of token shards.
 
-    special: {special token: id}; None: the separator only. Raises PlanError if `vocab_size` ids do not fit `dtype`.
+    - eot: id of the separator.
+    - more: further fields (tokenizer, split ...).
+    - special: {special token: id}; None: the separator only.
+
+    Raises PlanError if `vocab_size` ids do not fit `dtype`.
     """
     token_dtype(vocab_size, dtype)
     return TokenManifest(
@@ -132,7 +136,7 @@ def manifest_of(
 def write_token_bytes(home: str | os.PathLike[str], sizes: npt.ArrayLike | None, name: str = SIZES) -> dict[str, Any]:
     """Write the bytes of text of each id to the file `name` of a folder; return the manifest fields that describe it.
 
-    sizes: None: they are not known, and nothing is written.
+    - sizes: None: they are not known, and nothing is written.
     """
     if sizes is None:
         return {}
@@ -176,7 +180,8 @@ def save(
     """Write documents that are token ids already to token shards; return the shards.
 
     - documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added.
-    - masks: of the same form, 1 for ids that count in the loss; each has one more value, for the separator.
+    - masks: {"train": [mask, ...], ...}, 1 for ids that count in the loss; each mask has one more value, for the
+      separator.
     - more: further fields of the manifest.
     """
     kind = token_dtype(vocab_size, dtype)
@@ -201,9 +206,10 @@ def save(
 def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[tuple[int, int, int]]]:
     """Distribute documents to shards of at most `shard_tokens` tokens; return for each shard its runs of documents.
 
-    A run is (piece, start, stop): documents start to stop - 1 of piece number `piece`, a file of encoded documents.
-    pieces: for each piece, the index after each document's last token. A document with more tokens has a shard of its
-    own. The result does not depend on where pieces begin.
+    A run is (piece, start, stop): documents start to stop - 1 of piece number `piece`, a file of encoded documents. A
+    document with more tokens has a shard of its own. The result does not depend on where pieces begin.
+
+    - pieces: for each piece, the index after each document's last token.
     """
     shards: list[list[tuple[int, int, int]]] = []
     held = shard_tokens  # tokens in the last shard: as if one before the first were full
@@ -230,8 +236,11 @@ def runs_of(kept: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
 def copy_ranges(ends: npt.NDArray[Any], start: int, stop: int, n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
     """Divide the documents start to stop - 1 of a file into runs to copy at once, of at most `n_tokens` tokens each.
 
-    A longer document is a run of its own. ends: the index after each document's last token. Yields for each run (first
-    document, last document + 1, first token, last token + 1).
+    A longer document is a run of its own.
+
+    - ends: the index after each document's last token.
+
+    Yields for each run (first document, last document + 1, first token, last token + 1).
     """
     before = ends[start - 1] if start else ends.dtype.type(0)
     for ((_, a, b),) in arrange([ends[start:stop] - before], n_tokens):

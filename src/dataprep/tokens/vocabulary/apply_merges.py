@@ -78,7 +78,7 @@ def _fill(packed: U64, pairs: U64) -> None:
 def rank(left: Int, right: Int, pairs: U64) -> Int:
     """Return the id into which the ids `left` and `right` merge, which is also the rule's rank; NONE if no rule does.
 
-    pairs: the hash table of `MergeRules`.
+    - pairs: the hash table of `MergeRules`.
     """
     pair = np.uint64(left) << np.uint64(ID_BITS) | np.uint64(right)
     s = _slot(pair, len(pairs))

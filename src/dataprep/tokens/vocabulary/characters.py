@@ -58,7 +58,7 @@ def train_characters(
         counts[points] += n
     found = np.flatnonzero(counts >= max(1, min_count))
     if not len(found):
-        msg = f"no character occurs min_count={max(1, min_count)} times; give more text or a smaller min_count="
+        msg = f"no character occurs min_count={max(1, min_count)} times; provide more text or a smaller min_count="
         raise PlanError(msg)
     return Characters.of(map(chr, found.tolist()), special)
 
@@ -97,7 +97,7 @@ class Characters(Tokenizer):
     def from_json(cls, value: dict[str, Any], url: str) -> Characters:
         """Return the vocabulary that `save` wrote as `value`. Raises PlanError if a token is not a character.
 
-        url: the file's URL, for messages.
+        - url: the file's URL, for messages.
         """
         special = {t["content"]: t["id"] for t in value["added_tokens"]}
         words = {t: i for t, i in value["model"]["vocab"].items() if t not in special}

@@ -134,9 +134,11 @@ def _row(move: Int) -> Int:
 def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    move: the last number taken from `machine.moves` (BEGIN at the text's first byte). ends[:k]: the ends of words so
-    far. Returns the new values of i, move and k, with which the next call continues, and the number of ends that are
-    final: until the text has ended, the last two may be removed again.
+    - move: the last number taken from `machine.moves` (BEGIN at the text's first byte).
+    - ends, k: the ends of the words so far are ends[:k].
+
+    Returns the new values of i, move and k, with which the next call continues, and the number of ends that are final:
+    until the text has ended, the last two may be removed again.
     """
     classes, moves = machine.classes, machine.moves
     i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)

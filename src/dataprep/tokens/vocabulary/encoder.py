@@ -107,7 +107,9 @@ class Encoder:
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
         """Encode n texts; return (ids of all, each text followed by the separator; index after each text, uint64[n]).
 
-        Text k is data[starts[k]:stops[k]], UTF-8. dtype: type of the ids.
+        Text k is data[starts[k]:stops[k]], UTF-8.
+
+        - dtype: type of the ids.
         """
         starts, stops = starts.view(), stops.view()
         starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
@@ -262,7 +264,10 @@ def _encode(starts: I64, stops: I64, data: U8, work: EncoderWork, doc_ends: U64,
 
 @kernel
 def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
-    """Return how many bytes of text the ids `tokens` represent; sizes: int32[vocab_size], bytes per id."""
+    """Return how many bytes of text the ids `tokens` represent.
+
+    - sizes: int32[vocab_size], bytes per id.
+    """
     total = 0
     for t in tokens:
         total += sizes[t]
@@ -282,7 +287,7 @@ def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
 def find_byte_pairs(data: U8, first: Int, second: Int, n: Int) -> I64:
     """Return the offsets at which the byte `first` is followed by the byte `second`, int64[n].
 
-    n: how many there are, as `count_byte_pairs` counted.
+    - n: how many there are, as `count_byte_pairs` counted.
     """
     places, k, i = np.empty(n, np.int64), 0, 0
     while k < n:

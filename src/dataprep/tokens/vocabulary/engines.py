@@ -46,7 +46,7 @@ def check_agreement(
     if missing:
         msg = (
             f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}; "
-            "give a byte-level BPE, or train one with dp.train_bpe"
+            "pass a byte-level BPE, or train one with dp.train_bpe"
         )
         raise PlanError(msg)
     if EOT not in special:
@@ -124,9 +124,9 @@ def encode_by_tiktoken(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
     """Encode all texts in one call, joined by the separator, or one by one if a text contains it.
 
-    eot: the id of the separator. Returns (ids of all texts, each followed by the separator; index after each text's
-        last
-    id, uint64[n]).
+    - eot: the id of the separator.
+
+    Returns (ids of all texts, each followed by the separator; index after each text's last id, uint64[n]).
     """
     joined = EOT.join([*texts, ""])
     if joined.count(EOT) > len(texts):

@@ -181,7 +181,9 @@ def parts_of_tiktoken(
 ) -> tuple[dict[bytes, int], list[Pair], Mapping[str, int], str]:
     """Return ({token: id}, merges, {special token: id}, pattern) of a `.tiktoken` file: the arguments of `Tokenizer`.
 
-    special, pattern: None: that of the file URL.json, which `write_tiktoken` writes. Raises PlanError if there is none.
+    - special, pattern: None: that of the file URL.json, which `write_tiktoken` writes.
+
+    Raises PlanError if there is none.
     """
 
     def read(at: Callable[[str], str]) -> tuple[dict[bytes, int], dict[str, Any]]:
@@ -189,7 +191,7 @@ def parts_of_tiktoken(
             return read_tiktoken(at(url)), {}
         if not files.exists(at(f"{url}.json")):
             msg = (
-                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; give its special tokens "
+                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; pass its special tokens "
                 'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)

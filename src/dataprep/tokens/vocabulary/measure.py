@@ -191,7 +191,7 @@ def _pattern_name(regex: str) -> str:
 def named(given: Any, kind: Any) -> tuple[str, Vocabulary]:
     """Return a vocabulary, or the one at a path, and its name in a report; GPT-2's is known by its size and pattern.
 
-    kind: the class Tokenizer.
+    - kind: the class Tokenizer.
     """
     if isinstance(given, kind):
         name, tok = given.hash[:8], given

@@ -73,8 +73,11 @@ def learn_merges(
 def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int) -> list[tuple[bytes, bytes]]:
     """Learn a BPE from a sample of a corpus; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    If the sample yields fewer merges, a warning is logged. pattern, min_count: as in `learn_merges`. Raises PlanError
-    if the training split has no text.
+    If the sample yields fewer merges, a warning is logged.
+
+    - pattern, min_count: as in `learn_merges`.
+
+    Raises PlanError if the training split has no text.
     """
     if not sum(drawn.there.values()):
         msg = "the training split has no text to learn a vocabulary from; check the input and val="
@@ -83,7 +86,7 @@ def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int)
     if len(merges) < n_merges:
         larger = " a larger sample=," if sum(drawn.taken.values()) < sum(drawn.there.values()) else ""
         log.warning(
-            "the %s has %s merges, not %s, so the vocabulary is smaller; give more text,%s or a smaller vocab_size=",
+            "the %s has %s merges, not %s, so the vocabulary is smaller; provide more text,%s or a smaller vocab_size=",
             "sample" if larger else "text", *(f"{n:,}" for n in (len(merges), n_merges)), larger,
         )  # fmt: skip
     return merges
@@ -163,7 +166,7 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
     n, least = words.size, max(1, min_count)
     if n > MAX_SYMBOLS:
         msg = (
-            f"the sample's distinct words have {n:,} bytes, over {MAX_SYMBOLS:,}; give a smaller sample= or max_bytes="
+            f"the sample's distinct words have {n:,} bytes, over {MAX_SYMBOLS:,}; set a smaller sample= or max_bytes="
         )
         raise PlanError(msg)
     text = _text(words)

@@ -43,8 +43,11 @@ SAMPLE_BYTES, SAMPLE_TEXTS = 64 << 10, 100  # of documents, on which another lib
 def tokenizer_of(given: Any, texts: Sequence[str] = ()) -> Tokenizer:
     """Return a Tokenizer of a path, a Tokenizer, or an object of `tokenizers`, `tiktoken`, `sentencepiece`.
 
-    An object of `transformers` is taken by its `backend_tokenizer`. texts: a sample of the documents; the kernels are
-    used for an object of another library only if they encode these texts, and some in several scripts, as it does.
+    An object of `transformers` is taken by its `backend_tokenizer`.
+
+    - texts: a sample of the documents; the kernels are used for an object of another library only if they encode these
+      texts, and some in several scripts, as it does.
+
     Raises PlanError for anything else.
     """
     if isinstance(given, Tokenizer):
@@ -63,7 +66,7 @@ def tokenizer_of(given: Any, texts: Sequence[str] = ()) -> Tokenizer:
         special = {EOT: given.n_vocab} | given._special_tokens  # noqa: SLF001
         tok = Tokenizer(ranks, formats.merges_of(ranks, given.name), special, given._pat_str)  # noqa: SLF001
         if [tok.encode(text) for text in tried] != [given.encode_ordinary(text) for text in tried]:
-            msg = f"the ids of {given!r} differ from those of its vocabulary; give its file to Tokenizer.from_tiktoken"
+            msg = f"the ids of {given!r} differ from those of its vocabulary; pass its file to Tokenizer.from_tiktoken"
             raise PlanError(msg)
         return tok
     if hasattr(given, "serialized_model_proto"):

@@ -50,7 +50,11 @@ class Occurrences(NamedTuple):
 
 
 def no_pairs(n: int) -> Pairs:
-    """Return an empty table for up to `n` pairs of tokens; n: a power of two."""
+    """Return an empty table for up to `n` pairs of tokens.
+
+    Args:
+        n: a power of two.
+    """
     i32, i64 = np.empty(n, np.int32), np.empty(n, np.int64)
     return Pairs(np.zeros(2 * n, np.int32), np.empty(n, np.uint64), i64, i32, i32.copy(), i32.copy(), i64.copy())
 
@@ -143,7 +147,10 @@ def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
 
 @kernel
 def push(pairs: Pairs, state: I64, p: Int) -> None:
-    """Add pair number `p` to the heap, ordered by its present count; state: counters, which are updated."""
+    """Add pair number `p` to the heap, ordered by its present count.
+
+    - state: counters, which are updated.
+    """
     pairs.seen[p] = pairs.counts[p]
     heap, i = pairs.heap, state[HEAP_SIZE]
     state[HEAP_SIZE] += 1

@@ -45,13 +45,14 @@ _NUMBER = re.compile(
 def regex_of(pattern: str, digits: str | None = None) -> str:
     """Return the regular expression of the pattern `pattern`, a name such as "gpt2" or an expression itself.
 
-    digits: how numbers are cut: into "groups" of three digits, "single" digits, or not ("runs"); None: as in `pattern`.
+    - digits: how numbers are cut: into "groups" of three digits, "single" digits, or not ("runs"); None: as in
+      `pattern`.
 
     >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """
     regex = (PATTERNS | ALSO).get(pattern, pattern)
     if regex == pattern and (pattern.isidentifier() or not pattern):
-        msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; give one of these or a regex"
+        msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; use one of these or a regex"
         raise PlanError(msg)
     if digits is None:
         return regex
@@ -179,7 +180,7 @@ def machine_name(pattern: str) -> tuple[str, str] | None:
 def lines_of(name: str, numbers: str) -> list[list[str]]:
     """Return the lines that define the state machine `name`, each split at white space.
 
-    numbers: how it cuts numbers, a key of `NUMBERS`.
+    - numbers: how it cuts numbers, a key of `NUMBERS`.
     """
     text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
     lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]

@@ -22,7 +22,9 @@ TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt
 def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
     """Raise StaleOutput as `check_files` does, or if a folder holds a result that excludes a tokenizer.
 
-    Beside token shards and exports only the tokenizer is saved that is there already; written: see `check_files`.
+    Beside token shards and exports only the tokenizer is saved that is there already.
+
+    - written: see `check_files`.
     """
     kinds.refuse(folder, kinds.TOKENIZER)
     for kind in kinds.BESIDE[kinds.TOKENIZER]:
@@ -40,20 +42,23 @@ def check_same(folder: str, kind: str, tokenizer: bytes | None) -> None:
 def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
     """Raise StaleOutput if files of a tokenizer would replace those of another one, which dataprep did not write there.
 
-    written: {name: content} of the files that will be written, None: not known yet; files with the same content may
-    be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be, too.
+    - written: {name: content} of the files that will be written, or None if not known yet; files with the same content
+      may be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be,
+      too.
     """
     found = [name for name in written if files.exists(files.join(folder, name))]
     if CONFIG in found and _is_own(_content(folder, CONFIG)):
         return
     for name in owned.foreign(folder, found):
         if _content(folder, name) != written[name]:
-            msg = f"{files.join(folder, name)} belongs to another tokenizer; give another folder as out"
+            msg = f"{files.join(folder, name)} belongs to another tokenizer; choose another folder as out"
             raise StaleOutput(msg)
 
 
 def check_out(out: str, docs: Dataset | None = None) -> None:
-    """Raise an error if a vocabulary may not be saved to `out`, as `save` takes it; docs: the text it is made from.
+    """Raise an error if a vocabulary may not be saved to `out`, as `save` takes it.
+
+    - docs: the text it is made from.
 
     PlanError: the next run would read it as text. StaleOutput: a file or folder has something else.
     """
@@ -89,8 +94,11 @@ def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str
 def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
     """Write the files `written` of a tokenizer, {name: content}, together; return the URL of tokenizer.json.
 
-    A receipt (record of the bytes) does not state tokenizer_config.json. known_as: its key, such as the tokenizer's
-    hash. Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
+    A receipt (record of the bytes) does not state tokenizer_config.json.
+
+    - known_as: the key of the tokenizer, such as its hash.
+
+    Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """
     together.recover(folder, [*written, RECEIPT])
     at = files.join(folder, RECEIPT)

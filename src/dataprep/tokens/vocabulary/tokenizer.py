@@ -162,7 +162,10 @@ class Tokenizer:
         return bytes(self.engine.to_str(pretty=True).encode() + b"\n")
 
     def renamed(self, names: Mapping[str, str]) -> Tokenizer:
-        """Return a tokenizer with the same ids and other names of special tokens; names: {old name: new name}.
+        """Return a tokenizer with the same ids and other names of special tokens.
+
+        Args:
+            names: {old name: new name}.
 
         >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
         """

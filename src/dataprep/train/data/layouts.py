@@ -99,7 +99,7 @@ class Layout:
         raise NotImplementedError
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with the numbers `numbers`, int64[B], copied out of the files."""
+        """Return the rows with these numbers, int64[B], copied out of the files."""
         raise NotImplementedError
 
     def documents(self, numbers: Ints) -> Ints:
@@ -154,7 +154,7 @@ class Contiguous(Layout):
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with the numbers `numbers`, int64[B].
+        """Return the rows with these numbers, int64[B].
 
         With `mask_documents`, each separator begins a document.
         """
@@ -215,9 +215,11 @@ class PackedLayout(Layout):
     def _pieces(self, numbers: Ints) -> tuple[Any, ...]:
         """Return (start, stop, row, place, inner) for each piece in some rows, and (used, fresh) for each row.
 
-        start, stop: the tokens to read, those before a rest or a row included. row, place: of the piece's first target.
-        inner: whether the token before a rest takes a slot of the row. used: slots of the row that are not padding.
-        fresh: whether the row begins with a document.
+        - start, stop: the tokens to read, including those before a rest or a row.
+        - row, place: the row and the place of the piece's first target.
+        - inner: whether the token before a rest takes a slot of the row.
+        - used: the number of slots of the row that are not padding.
+        - fresh: whether the row begins with a document.
         """
         plan = self.plan
         lone = plan.first[numbers]

@@ -75,7 +75,10 @@ class Mixture:
         return which, number
 
     def rows(self, which: Ints, number: Ints) -> Rows:
-        """Return n rows: row number[k] of set which[k] for each k; which, number: int64[n], as `find` returns them."""
+        """Return n rows: row number[k] of set which[k] for each k.
+
+        - which, number: int64[n], as `find` returns them.
+        """
         seen: list[int] = np.flatnonzero(np.bincount(which)).tolist()
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)

@@ -48,9 +48,10 @@ def next_token(tokens: Tokens) -> SequencePair:
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
     """Mark a random beginning of each document as a prefix, whose tokens see each other and are not predicted.
 
-    samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers. A row
-    without `begins` is one document. The prefix of a document of n inputs has 1 to n-1 inputs, all lengths equally
-    likely; a document of one input has no prefix.
+    A row without `begins` is one document. The prefix of a document of n inputs has 1 to n-1 inputs, all lengths
+    equally likely; a document of one input has no prefix.
+
+    - samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers.
     """
     n_rows, t = rows.tokens.shape[0], rows.tokens.shape[1] - 1
     begins = np.zeros((n_rows, t), np.bool_) if rows.begins is None else rows.begins.copy()
@@ -94,7 +95,7 @@ def span_corruption(
     n_rows, n = tokens.shape
     hidden, spans = span_counts(n, rate, mean_span)
     if len(sentinels) <= spans:
-        msg = f"{spans} spans need {spans + 1} sentinels, but there are {len(sentinels)}; give more, or shorter blocks"
+        msg = f"{spans} spans need {spans + 1} sentinels, but there are {len(sentinels)}; pass more, or shorter blocks"
         raise PlanError(msg)
     kept = _parts(n - hidden, spans, uniform(seed, samples, n - hidden - 1))
     gone = _parts(hidden, spans, uniform(seed, samples, hidden - 1, 1))
@@ -118,9 +119,11 @@ def masked_lm(
     """Return BERT's training examples: a share `rate` of the tokens must be predicted; other targets are IGNORE (-100).
 
     Of the tokens to predict, 80 % are replaced by `mask_id` in the inputs, 10 % by random ids below `vocab_size`, and
-    10 % are unchanged. Inputs and targets are (B, N), targets int64. samples: the numbers of the rows in the training
-    run, which with `seed` decide the random numbers. `special` ids are never predicted, nor used as random ids; if a
-    row has too many of them, fewer tokens are predicted. A random id may equal the one that it replaces.
+    10 % are unchanged. Inputs and targets are (B, N), targets int64. `special` ids are never predicted, nor used as
+    random ids; if a row has too many of them, fewer tokens are predicted. A random id may equal the one that it
+    replaces.
+
+    - samples: the numbers of the rows in the training run, which with `seed` decide the random numbers.
     """
     special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
@@ -135,8 +138,9 @@ def masked_lm(
 def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
     """Return `tokens` (B, N) without a random share `rate` of each row as inputs, the removed tokens as targets (T5).
 
-    Both are in the order of the row. samples: the numbers of the rows in the training run, which with `seed` decide the
-    random numbers.
+    Both are in the order of the row.
+
+    - samples: the numbers of the rows in the training run, which with `seed` decide the random numbers.
     """
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
     return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
@@ -145,7 +149,7 @@ def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
     """Return each row of `tokens` (B, N) in random order as the input, and in its own order as the target (T5).
 
-    samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers.
+    - samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers.
     """
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
@@ -198,7 +202,9 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
 def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:
     """Return the ids of T5's first `count` sentinels, <extra_id_0> and so on, int64[count].
 
-    special: the ids of special tokens by name, from the shards' manifest. Raises PlanError if a sentinel is missing.
+    - special: the ids of special tokens by name, from the shards' manifest.
+
+    Raises PlanError if a sentinel is missing.
     """
     names = [f"<extra_id_{i}>" for i in range(count)]
     missing = [name for name in names if name not in special]
@@ -214,7 +220,9 @@ def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:
 def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float64]:
     """Return `n` pseudorandom numbers in [0, 1) for each of B samples, float64 (B, n).
 
-    Each number is a hash of seed, `draw`, sample and column. draw: set another value to get independent numbers.
+    Each number is a hash of seed, `draw`, sample and column.
+
+    - draw: set another value to get independent numbers.
     """
     start = mix(np.array([(4 * seed + draw + 1) % 2**64], np.uint64) * _GOLDEN)
     key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + start)

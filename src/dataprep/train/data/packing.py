@@ -131,9 +131,10 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> RowPlan:
 def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
     """Pack items into rows by best-fit decreasing; return (row of each item, int64[n]; number of rows).
 
-    sizes: int[n], from 1 to `room`, which is the capacity of a row. Each item, largest first, is put into the row with
-    the least free space that suffices. Rows with equal free space are interchangeable, so several items of equal size
-    are put into several such rows at once.
+    Each item, largest first, is put into the row with the least free space that suffices. Rows with equal free space
+    are interchangeable, so several items of equal size are put into several such rows at once.
+
+    - sizes: int[n], from 1 to `room`, which is the capacity of a row.
     """
     small = np.uint16 if room < 1 << 16 else np.int64  # radix sort for 16 bits
     order = np.argsort((room - sizes).astype(small), kind="stable")

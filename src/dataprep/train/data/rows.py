@@ -17,11 +17,14 @@ _ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for 
 
 
 class Rows(NamedTuple):
-    """B training rows; tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
+    """B training rows of T inputs and T targets.
 
-    The other fields are bool (B, T) or None: `learn`, whether the target counts (None: all do); `begins`, whether the
-    input begins a document that must not see the inputs before it (None: no input does); `prefix`, whether the input
-    belongs to its document's prefix, whose tokens all attend to each other (None: no input does).
+    Attributes:
+        tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
+        learn: bool (B, T), whether each target counts; None: all do.
+        begins: bool (B, T), whether each input begins a document that must not see the inputs before it; None: none.
+        prefix: bool (B, T), whether each input belongs to its document's prefix, whose tokens all attend to each
+            other; None: none.
     """
 
     tokens: NDArray[Any]
@@ -47,9 +50,10 @@ Objective = Callable[[Rows, NDArray[np.int64]], Rows]
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
     """Return the number to which a pseudorandom permutation of range(n) maps each number in `place`, int64.
 
-    key: another text gives another permutation. A Feistel network permutes pairs (remainder, quotient) in a rectangle
-    of about sqrt(n) by sqrt(n). Results outside range(n) are permuted again until they are inside (cycle walking, Black
-    and Rogaway 2002).
+    A Feistel network permutes pairs (remainder, quotient) in a rectangle of about sqrt(n) by sqrt(n). Results outside
+    range(n) are permuted again until they are inside (cycle walking, Black and Rogaway 2002).
+
+    - key: another text gives another permutation.
 
     >>> sorted(permute(np.arange(5), 5, "any key").tolist())
     [0, 1, 2, 3, 4]

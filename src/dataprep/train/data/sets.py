@@ -61,7 +61,7 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
             raise PlanError(msg)
     sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
     if not sets:
-        msg = "there are no shards; give a folder that dp.encode wrote, or several by name"
+        msg = "there are no shards; pass a folder that dp.encode wrote, or several by name"
         raise PlanError(msg)
     first_name, first = next(iter(sets.items()))
     for name, other in sets.items():
@@ -199,7 +199,9 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
 def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str = "val") -> dict[str, Layout]:
     """Return the rows of the validation splits as {name of the set: rows}; sets without validation text are left out.
 
-    split: the name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
+    If a split has fewer tokens than one row, its rows are shorter.
+
+    - split: the name of the split to validate on.
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size
@@ -243,7 +245,9 @@ def val_rows(
     They are the same rows in every call, spread over the split.
 
     The last batch is filled up with rows whose targets are ignored, since torch.compile compiles again for another
-    shape. objective: function that changes the rows read; None: no change.
+    shape.
+
+    - objective: function that changes the rows read; None: no change.
     """
     count = min(limit, len(layout))
     numbers = permute(np.arange(count), len(layout), "validation")

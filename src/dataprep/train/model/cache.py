@@ -37,9 +37,13 @@ class KeyValues:
 class Slots:
     """The slots of a cache for T new tokens in each of B rows, as `Cache.take` returns them.
 
-    `layers`: the cache of each layer. `rows` int64 (B): indices of the rows in the cache. `position` int64 (B, T):
-    offset of each new token in its row. `stop`: length S of the longest row, with the new tokens. `allowed` bool (B, 1,
-    T, S): whether a new token may attend to a token of its row; None if plain causal attention is right for all rows.
+    Attributes:
+        layers: the cache of each layer.
+        rows: int64 (B), the index of each row in the cache.
+        position: int64 (B, T), the offset of each new token in its row.
+        stop: the length S of the longest row, with the new tokens.
+        allowed: bool (B, 1, T, S), whether a new token may attend to a token of its row; None if plain causal attention
+            is right for all rows.
     """
 
     layers: list[KeyValues]
@@ -50,7 +54,11 @@ class Slots:
 
 
 class Cache:
-    """Attention keys and values of all layers for `batch` rows; lengths: the number of tokens stored in each row."""
+    """Attention keys and values of all layers for `batch` rows.
+
+    Attributes:
+        lengths: the number of tokens stored in each row.
+    """
 
     def __init__(self, layers: list[KeyValues], batch: int, device: torch.device) -> None:
         self.layers, self.device = layers, device

@@ -82,8 +82,9 @@ class GPT(nn.Module):
     def forward(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
         """Return the scores (logits) of the next token id at each position, float32 (B rows, T tokens, V ids).
 
-        mask: which inputs attend to which, and their positions; None: causal attention. For the loss use
-        `loss.token_nats`, which needs fewer logits at once.
+        For the loss use `loss.token_nats`, which needs fewer logits at once.
+
+        - mask: which inputs attend to which, and their positions; None: causal attention.
         """
         return self.logits(self.hidden(ids_BT, mask))
 
@@ -124,7 +125,11 @@ class GPT(nn.Module):
         return Cache(layers, batch, self.device)
 
     def logits(self, x_BTD: Tensor) -> Tensor:
-        """Return the scores of the next id at each position, float32 (B, T, V); x_BTD: output of `hidden`."""
+        """Return the scores of the next id at each position, float32 (B, T, V).
+
+        Args:
+            x_BTD: output of `hidden`.
+        """
         logits_BTV = F.linear(x_BTD, self.head_weight.to(x_BTD.dtype)).float()
         return logits_BTV[..., : self.vocab_size]
 
@@ -148,12 +153,12 @@ class GPT(nn.Module):
 
     @property
     def _n_packed(self) -> int:
-        """The number of frozen weights that are stored in NF4, which are no parameters."""
+        """The number of frozen weights that are stored in NF4, which are not parameters."""
         return sum(m.numel for m in self.modules() if isinstance(m, NF4))
 
     @property
     def flops_per_token(self) -> int:
-        """The floating-point operations to train on one token: 6 per weight of a matrix, and those of attention.
+        """The floating-point operations per token of training: 6 per matrix weight, plus those of attention.
 
         This is the usual count (PaLM, appendix B): attention is counted in full, although half of it is masked. A
         frozen weight counts 4 operations, since no gradient is computed for it.

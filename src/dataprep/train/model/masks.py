@@ -80,8 +80,9 @@ def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
 def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) -> Tensor:
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
-    B rows, H query heads, C channels. Each of the K key heads serves H / K query heads. allowed: a dense mask or a
-    BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
+    B rows, H query heads, C channels. Each of the K key heads serves H / K query heads.
+
+    - allowed: a dense mask or a BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):

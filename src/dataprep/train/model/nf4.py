@@ -45,7 +45,10 @@ def encode(weight: Tensor) -> tuple[Tensor, Tensor]:
 def decode(
     codes: Tensor, divisors: Tensor, values: Tensor, rows: int, columns: int, dtype: torch.dtype
 ) -> Tensor:  # fmt: skip
-    """Return the matrix, (rows, columns) of the type `dtype`, whose codes and divisors are given; values: `VALUES`."""
+    """Return the matrix, (rows, columns) of the type `dtype`, whose codes and divisors are given.
+
+    - values: `VALUES`.
+    """
     both = torch.stack([codes >> 4, codes & 15], 1).int()
     blocks = values[both].view(-1, BLOCK) * divisors[:, None].float()
     return blocks.flatten()[: rows * columns].view(rows, columns).to(dtype)

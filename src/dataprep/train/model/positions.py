@@ -32,8 +32,9 @@ def rope_table(context: int, d_head: int, base: float) -> Tensor:
 def rotate(x_BHTC: Tensor, rope: Tensor) -> Tensor:
     """Return queries or keys with the pairs (c, c + C/2) of each head rotated by the angle of the token's position.
 
-    rope: cosines and sines (`rope_table`), (2, T, C/2), or (2, B, 1, T, C/2) if each row has its own positions.
     Computed in float32; the result has the input's shape and type.
+
+    - rope: cosines and sines (`rope_table`), (2, T, C/2), or (2, B, 1, T, C/2) if each row has its own positions.
     """
     a, b = x_BHTC.float().chunk(2, dim=-1)
     cos, sin = rope

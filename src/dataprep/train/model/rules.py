@@ -22,9 +22,11 @@ class Rule:
 
     @classmethod
     def of(cls, config: TrainConfig, eot: int) -> Rule:
-        """Return the attention rule that models trained with `config` follow; eot: the id of the separator.
+        """Return the attention rule that models trained with `config` follow.
 
         The separator begins a document only in the layout `contiguous` with `mask_documents`.
+
+        - eot: the id of the separator.
         """
         in_stream = config.layout == "contiguous" and config.mask_documents
         return cls(prefix=config.objective != "next", begins=eot if in_stream else None)

@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
     Attributes:
         device: the kind of device, such as "cuda".
-        capability: that of the GPU; (0, 0) for other devices.
+        capability: the compute capability of the GPU; (0, 0) for other devices.
         dtype: the type of the activations.
         d_head: width of a head.
         masked: whether rows have documents or prefixes.

@@ -99,7 +99,7 @@ def _check(connection: sqlite3.Connection, url: str) -> None:
     for table, needed in NEEDED.items():
         missing = sorted(needed - columns_of(connection, table))
         if missing:
-            msg = f"the database is not Apple's chat.db: its table {table} lacks {', '.join(missing)}; give chat.db "
+            msg = f"the database is not Apple's chat.db: its table {table} lacks {', '.join(missing)}; pass chat.db "
             msg += "of a Mac, sms.db of an iPhone's backup, or a text file of imessage-exporter"
             raise ReadError(msg, url, 0)
 
@@ -132,7 +132,7 @@ def chat_names(connection: sqlite3.Connection) -> dict[int, str]:
 def prepare(connection: sqlite3.Connection, names: dict[int, str]) -> None:
     """Make the temporary tables: `ordered` (messages by chat and time), `answered`, `reactions` and `files`.
 
-    names: the name of each chat by its number; chats of one name are one chat.
+    - names: the name of each chat by its number; chats of one name are one chat.
     """
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names.values()))}
     run = connection.execute

@@ -64,7 +64,7 @@ def first_line(line: str) -> tuple[FirstLine, bool] | None:
 def content(author: str | None, text: str) -> MessageContent:
     """Return the columns of a message; its files, reactions and remarks move from the text to meta.
 
-    text: the lines after that of the author.
+    - text: the lines after that of the author.
     """
     meta: dict[str, Any] = {}
     kept: list[str] = []

@@ -41,7 +41,11 @@ KINDS = {4: "location", 6: "call"}  # by item_type; the others are system
 
 @dataclass(frozen=True, kw_only=True)
 class IMessage(Headed):
-    """Reads Apple's message database and the text files of imessage-exporter. me: the name of the owner."""
+    """Reads Apple's message database and the text files of imessage-exporter.
+
+    Args:
+        me: the name of the owner.
+    """
 
     me: str = "Me"
 
@@ -165,7 +169,12 @@ class IMessage(Headed):
             yield Held(position, head, rest, n_bytes, last=True)
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return author, text, kind and meta of a message; head: its parsed first line; text: its whole text."""
+        """Return author, text, kind and meta of a message.
+
+        Args:
+            head: the parsed first line of the message.
+            text: the whole text of the message.
+        """
         if head.kind:
             return MessageContent(None, text, head.kind, {})
         return content(self.me if head.author == "Me" else head.author, text.removeprefix("\n"))
@@ -206,5 +215,8 @@ def _meta(values: dict[str, Any], attached: list[tuple[str, Any, Any]], edits: l
 
 
 def is_imessage(head: bytes, url: str) -> bool:
-    """Return whether a file is Apple's message database, or a text file of imessage-exporter; head: its first bytes."""
+    """Return whether a file is Apple's message database, or a text file of imessage-exporter.
+
+    - head: the file's first bytes.
+    """
     return is_database(head, url) if files.suffix(url) == ".db" else is_export(head)

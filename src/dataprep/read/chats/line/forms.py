@@ -125,7 +125,11 @@ class LineSurvey:
         return " ".join(words[:n]), " ".join(words[n:])
 
     def add(self, rest: str) -> None:
-        """Count the beginnings of a line without tabs, one of which is a name; rest: the text after the time."""
+        """Count the beginnings of a line without tabs, one of which is a name.
+
+        Args:
+            rest: the text after the time.
+        """
         words = [*rest.split(" ", MAX_WORDS)[:MAX_WORDS], ""]
         for n in range(1, len(words)):
             begins = " ".join(words[:n])
@@ -138,7 +142,10 @@ class LineSurvey:
 
 
 def survey(lines: Iterable[str], order: str | None) -> LineSurvey:
-    """Return the LineSurvey of a file's lines; order: the order of day and month that the user set, or None."""
+    """Return the LineSurvey of a file's lines.
+
+    - order: the order of day and month that the user set, or None.
+    """
     found = LineSurvey()
     dates: dict[Written, None] = {}
     senders: dict[str, Counter[str]] = {}

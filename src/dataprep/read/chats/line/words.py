@@ -69,7 +69,7 @@ def title_of(line: str) -> str | None:
 def kind_of(text: str, *, bracketed: bool) -> str:
     """Return the kind of a message of one line: "call", "deleted", the kind of file for a placeholder, else "text".
 
-    bracketed: whether the export writes placeholders in brackets, as phones do.
+    - bracketed: whether the export writes placeholders in brackets, as phones do.
     """
     if CALL.match(text):
         return "call"

@@ -41,9 +41,11 @@ def name_of(user: Mapping[str, Any], author: str) -> str | None:
 
 
 def names_in(pack: Pack, author: str) -> SlackNames:
-    """Return the names that the files of an export state; author: "display", "real", "name" or "id".
+    """Return the names that the files of an export state.
 
     A group conversation without a name is named after its members.
+
+    - author: "display", "real", "name" or "id".
     """
     users: dict[str, str] = {"USLACKBOT": "Slackbot"}
     for file in USERS:

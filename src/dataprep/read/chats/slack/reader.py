@@ -63,7 +63,11 @@ MARKS = (re.compile(rb'"type"\s*:\s*"message"'), re.compile(rb'"ts"\s*:\s*"\d{9,
 
 @dataclass(frozen=True, kw_only=True)
 class Slack(ChatReader):
-    """Reads Slack exports. author: the field that becomes the author: "display" (name), "real" (name), "id", "name"."""
+    """Reads Slack exports.
+
+    Args:
+        author: the field that becomes the author: "display" (name), "real" (name), "id", "name".
+    """
 
     author: str = "display"
 
@@ -120,7 +124,10 @@ class Slack(ChatReader):
                         yield from reading.day(ListStream(inner, url), folder, known, people)
 
     def row(self, message: Mapping[str, Any], names: SlackNames) -> MessageRow:
-        """Return the columns of one message; message: its object in the export's JSON."""
+        """Return the columns of one message.
+
+        - message: the message's object in the JSON of the export.
+        """
         sort = _subtype(message)
         author = self._author(message, names)
         text = plain(str(message.get("text") or ""), names.users, names.channels)
@@ -161,7 +168,10 @@ class _Reading:
     start: int = 0
 
     def day(self, stream: ListStream, folder: str, known: Known, names: SlackNames) -> Iterator[Batch]:
-        """Yield the messages of a file as batches; known: the messages before it in its channel."""
+        """Yield the messages of a file as batches.
+
+        - known: the messages before it in its channel.
+        """
         url, limit, start = self.piece.url, self.reader.max_doc_bytes, self.start - len(BEFORE)
         with stream:
             walk = JsonStream(cast("BinaryIO", stream), url, limit)
@@ -222,7 +232,10 @@ def _answers(message: Mapping[str, Any]) -> int | None:
 
 
 def is_slack(head: bytes, url: str) -> bool:
-    """Return whether a file is a day of a Slack export, or a zip of one; head: its first bytes."""
+    """Return whether a file is a day of a Slack export, or a zip of one.
+
+    - head: the file's first bytes.
+    """
     if files.suffix(url) == ".zip":
         names = names_in(url, head)
         bare = {posixpath.basename(name) for name in names}

@@ -15,7 +15,9 @@ _INLINE = {"text", "link", "user", "channel", "usergroup", "broadcast", "emoji",
 
 
 def plain(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return a text without Slack's markup; users, channels: names by id.
+    """Return a text without Slack's markup.
+
+    - users, channels: names by id.
 
     >>> plain("<@U1>: see <https://example.org|example.org> &amp; <#C1>", {"U1": "Ilse"}, {"C1": "tea"})
     '@Ilse: see example.org & #tea'
@@ -26,7 +28,10 @@ def plain(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> s
 
 
 def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return the text that people saw in place of markup; sign: its first character, "" for a link."""
+    """Return the text that people saw in place of markup.
+
+    - sign: the first character of the markup, "" for a link.
+    """
     if sign == "@":
         return f"@{users.get(value) or label or value}"
     if sign == "#":

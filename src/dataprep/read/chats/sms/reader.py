@@ -44,7 +44,11 @@ ROOT = re.compile(rb"<(smses|calls)[\s>/]")
 
 @dataclass(frozen=True, kw_only=True)
 class Sms(ChatReader):
-    """Reads SMS Backup & Restore's files of messages and of calls. me: the name of the phone's owner."""
+    """Reads SMS Backup & Restore's files of messages and of calls.
+
+    Args:
+        me: the name of the phone's owner.
+    """
 
     me: str = "Me"
 

@@ -111,7 +111,7 @@ def _check(data: bytes, found: list[Any], url: str) -> None:
     if not found or not PAGE.search(data):
         empty = b'class="history"' in data
         msg = "the chat has no messages; remove the file" if empty else (
-            "the page has no messages of Telegram Desktop; give messages.html, or name another reader with format="
+            "the page has no messages of Telegram Desktop; pass messages.html, or name another reader with format="
         )  # fmt: skip
         raise ReadError(msg, url, 0, reason="empty" if empty else "unreadable")
     if not data.rstrip().endswith(b"</html>"):

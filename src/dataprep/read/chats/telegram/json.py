@@ -70,13 +70,16 @@ class Telegram(JsonExport):
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return {k: name of the chat whose messages are the k-th array, from 0}.
 
-        If chats have equal names, their numbers are appended. document: the parsed export without its messages. Raises
-        ReadError if it is not an export of Telegram.
+        If chats have equal names, their numbers are appended.
+
+        - document: the parsed export without its messages.
+
+        Raises ReadError if it is not an export of Telegram.
         """
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
             msg = f"the file has no Telegram chat; its fields are {names_of(document)}; "
-            msg += "give result.json, or name another reader with format="
+            msg += "pass result.json, or name another reader with format="
             raise ReadError(msg, url, 0)
         count = Counter(_name(chat) for chat in found)
         names = ((chat, _name(chat)) for chat in found)
@@ -90,7 +93,11 @@ class Telegram(JsonExport):
         return None if answered is None or "reply_to_peer_id" in message else number(answered)
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message of a person or of Telegram; message: its object in the export's JSON."""
+        """Return the columns of one message of a person or of Telegram.
+
+        Args:
+            message: the message's object in the JSON of the export.
+        """
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")

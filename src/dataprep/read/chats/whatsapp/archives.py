@@ -66,7 +66,11 @@ class Export:
 
     @contextlib.contextmanager
     def open(self, charset: Charset | None = None) -> Iterator[ExportStream]:
-        """Yield a stream of the chat's bytes, in UTF-8; charset: the file's encoding, None: UTF-8."""
+        """Yield a stream of the chat's bytes, in UTF-8.
+
+        Args:
+            charset: the file's encoding; None: UTF-8.
+        """
         with (
             self._stored() as inner,
             ExportStream(Utf8Stream(inner, charset) if charset else inner, self.url) as stream,
@@ -105,7 +109,9 @@ def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
 
     In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
     neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
-    file is a chat. stats: if given, the other files of a zip are recorded in it as unread.
+    file is a chat.
+
+    - stats: if given, the other files of a zip are recorded in it as unread.
 
     Raises ReadError if a zip holds no chat.
     """
@@ -128,7 +134,10 @@ def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
 
 
 def _in_folder(url: str, archive: ZipFile, texts: list[str], *, alone: bool) -> list[Export]:
-    """Return the chats among the text files of one folder of a zip; alone: whether the zip has no other text file."""
+    """Return the chats among the text files of one folder of a zip.
+
+    - alone: whether the zip has no other text file.
+    """
     wanted = {"_chat", files.name_of(url)[: -len(".zip")]}
     main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in wanted]
     found = [Export(url, chat_of(url if n == "_chat.txt" else n), n, archive) for n in main or texts]
@@ -138,7 +147,7 @@ def _in_folder(url: str, archive: ZipFile, texts: list[str], *, alone: bool) -> 
 def sniff_whatsapp(head: bytes, url: str) -> bool:
     """Return whether a file is an export of WhatsApp.
 
-    head: the first bytes of the file. For a zip, the first bytes of the text files inside decide instead.
+    - head: the first bytes of the file. For a zip, the first bytes of the text files inside decide instead.
     """
     if not is_zip(url):
         return is_chat(head)

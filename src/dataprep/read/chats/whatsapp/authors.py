@@ -49,7 +49,10 @@ class Authors:
         return close(data, rows) if self._close > self._spaced else rows
 
     def of(self, data: npt.NDArray[np.uint8], rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """Return the authors of messages (null: WhatsApp), and whether each has one; rows: as `found` of `learn`."""
+        """Return the authors of messages (null for WhatsApp), and whether each message has an author.
+
+        - rows: as `found` of `learn`.
+        """
         spaced = rows[:, S.SAID] >= 0
         stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
         coded = strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()

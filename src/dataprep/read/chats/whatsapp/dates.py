@@ -99,7 +99,7 @@ class Survey:
     def add(self, found: Ints, base: int) -> None:
         """Add lines that look like message headers (`found`, as `scan` returns them).
 
-        base: byte offset at which the scanned bytes begin in the file.
+        - base: byte offset at which the scanned bytes begin in the file.
         """
         if not len(found):
             return

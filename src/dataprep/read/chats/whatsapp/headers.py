@@ -126,7 +126,10 @@ TRIED = (
 
 
 def without_headers(url: str, first_line: bytes) -> ReadError:
-    """Return the error of a file without headers; first_line: its first line, which is shown."""
+    """Return the error of a file without headers.
+
+    - first_line: the file's first line, which the error shows.
+    """
     shown = first_line[:80].decode("utf-8", "replace").strip()
     found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
     return ReadError(f"{found}; known forms are {TRIED}; name another reader with format=", url, 0)

@@ -173,7 +173,10 @@ class Examined(NamedTuple):
 
 
 def _one(said: str, *, speaks: bool, marked: bool, edit_marks: frozenset[str] = frozenset()) -> Examined:
-    """Return the result for one message; said has its direction marks, marked: whether the export has any."""
+    """Return the result for one message; said has its direction marks.
+
+    - marked: whether the export has direction marks.
+    """
     meta: dict[str, Any] = {}
     text = None
     end = tail_of(said)
@@ -259,7 +262,10 @@ def _block(said: str, whole: str) -> str:
 
 
 def _attached(line: str, *, ios: bool, first: bool) -> str:
-    """Return the name of the attached file that a line states, or ""; first: nothing precedes the line."""
+    """Return the name of the attached file that a line states, or "".
+
+    - first: nothing precedes the line.
+    """
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:
         return end[0] if bare(end[1]) in ATTACHED or (first and OWN_NAME.match(end[0])) else ""

@@ -31,7 +31,9 @@ EIGHT, NONE = np.uint64(8), np.uint64(0)
 def read_same(data: Bytes, start: int, form: Words, places: Ints) -> tuple[int, int, int, int, int]:
     """Return the end of the header at `start` (-1: it has another form), its date's numbers, its second of the day.
 
-    form, places: the header before, as `remember` writes them. Up to 64 bytes from `start` on are read.
+    Up to 64 bytes from `start` on are read.
+
+    - form, places: the header before, as `remember` writes them.
     """
     length = places[LENGTH, 0]
     if length == 0:

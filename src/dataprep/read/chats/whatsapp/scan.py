@@ -94,9 +94,9 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> tuple[in
 
 @kernel
 def _read(data: Bytes, start: int, keys: Keys, codes: Ints, out: Ints, form: Words, places: Ints) -> int:
-    """Write the numbers of the header at `start` to `out`; return its end (-1: there is none).
+    """Write the numbers in the message header at `start` to `out`; return its end (-1: there is no header).
 
-    form, places: the form of the header before, as `remember` writes it.
+    - form, places: the form of the header before, as `remember` writes it.
     """
     stop, a, b, c, seconds = read_same(data, start, form, places)
     if stop >= 0:
@@ -193,7 +193,9 @@ def scan(data: Bytes, stop: int, keys: Keys, codes: Ints) -> Ints:
     """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS].
 
     The FIELDS columns are the constants START to LINE_STOP of this module. Every line must end with a line feed, and
-    `data` must be at least 8 bytes longer than `stop`. keys, codes: the table of words (`headers.words`).
+    `data` must be at least 8 bytes longer than `stop`.
+
+    - keys, codes: the table of words (`headers.words`).
     """
     capacity = 1_024
     out = np.empty((capacity, FIELDS), np.int64)
