@@ -121,8 +121,9 @@ def _read(words: Iterator[str]) -> Iterator[Any]:
         elif "/" in word:
             import numpy as np
 
-            dtype, _, form = word.rpartition("/")
-            yield types.Array(from_dtype(np.dtype(dtype)), int(form[:-2]), form[-2], readonly=form[-1] == "r")
+            items, _, form = word.rpartition("/")
+            fields = [tuple(field.split("=")) for field in items.split(",")] if "=" in items else items
+            yield types.Array(from_dtype(np.dtype(fields)), int(form[:-2]), form[-2], readonly=form[-1] == "r")
         else:
             yield {"bool": types.boolean, "none": types.none}.get(word) or getattr(types, word)
 

@@ -56,7 +56,7 @@ def _no_sync():
 
     patch = pytest.MonkeyPatch()
     patch.setattr(workers, "_begin", unsynced.begin)
-    patch.setattr(os, "fsync", lambda _: None)
+    patch.setattr(os, "fsync", unsynced.nothing)
     yield
     patch.undo()
 
@@ -98,6 +98,7 @@ def dataprep(monkeypatch, capsys):
     from dataprep import cli
 
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # the library of the command line sets its own
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])

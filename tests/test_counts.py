@@ -109,6 +109,10 @@ TABLE = {
         READ + "dp.Pipeline(dp.C4(), dp.MinHash()).run(docs, out=PLACE + '/OUT')",
         Cost(f"{RUN} fsspec asyncio", {"input": 2, "saved": 4}, 11, ""),
     ),
+    "lines": (
+        READ + "dp.Pipeline(dp.Exact(unit='line')).run(docs, out=PLACE + '/OUT')",
+        Cost(RUN, {"input": 4}, 6, ""),
+    ),
     "encode": (
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",
         Cost(f"{RUN} tiktoken tokenizers", {"input": 4}, 8, ""),

@@ -361,4 +361,6 @@ def test_a_step_that_cannot_know_of_the_trial_is_named(tmp_path, step, why) -> N
 @pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_recipe_can_be_tried(path) -> None:
     """Each step passes the trial on, or works on results."""
+    if path.stem == "course":
+        pytest.importorskip("torch")
     pipeline_file._check_told([step for step in pipeline_file.load(str(path)) if step.name not in UNTRIED])

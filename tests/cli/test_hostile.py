@@ -15,7 +15,7 @@ COMMANDS = """init @|run @|plan @|inspect @|report @|why @ 1|clusters @|diff @ @
 extend-tokenizer @ --out new --special <x>|tokenizer-stats @ @|show @|export @ --to llm.c --out new|import @ --out new
 train @ --out new|evaluate @|chat @ --say x|generate @|export-model @ --out new|train-ngram @ --out new
 perplexity @ --model @|train-langid @ --out new|train-quality --positive @ --negative @ --out new|people @|verify @
-forget @ --ids 1|prune @""".replace("\n", "|").split("|")
+forget @ --ids 1|prune @|threshold @ 0.8""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.partition(" ")[0])

@@ -17,6 +17,7 @@ from dataprep.core.output import commit, owned
 from dataprep.core.output.layout import Folder
 from dataprep.errors import FunctionFailed, PlanError, Replaced, StaleOutput
 from dataprep.forget.forget import forget
+from dataprep.history.verify import verify
 from dataprep.read import parts
 from dataprep.store import files, lease
 from dataprep.store.atomic import JOURNAL
@@ -100,6 +101,27 @@ def test_who_opened_the_old_result_reads_on_until_the_next_run(docs, tmp_path):
     with pytest.raises(Replaced, match="was replaced since it was opened; open it again"):
         texts_of(old)
     assert texts_of(open_dataset(str(out))) == texts_of(new)
+
+
+def test_files_that_are_just_moved_in_are_no_damage(docs, tmp_path, monkeypatch):
+    """Those of the next result are moved before its manifest, and those of the old one set aside after it."""
+    out, real, found = tmp_path / "out", os.replace, list[str]()
+    run(docs, out, OLD)
+
+    def looked(old, new):
+        for when in ("before", "after") if str(new) == str(out / "manifest.json") else ():
+            try:
+                found.append(f"{when} {verify(str(out))}")
+            except Replaced:
+                found.append(when)
+            real(old, new) if when == "before" else None
+        return real(old, new) if os.path.exists(old) else None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", looked)
+        run(docs, out, NEW, replace=True)
+    assert found == ["before", "after"]
+    assert not any(verify(str(out)).values())
 
 
 def test_the_lease_of_a_killed_writer_is_removed_by_the_next_run(docs, tmp_path):

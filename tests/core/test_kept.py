@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
@@ -16,6 +17,8 @@ from dataprep.history import why
 from dataprep.history.run_summary import summarize
 from dataprep.history.verify import verify
 from dataprep.report import render
+from fixtures.erased import traces
+from killed import bytes_of, kills
 
 TEXTS = [
     "the first page of all", "the first page of all", "x", "كان يا ما كان في قديم الزمان",
@@ -77,7 +80,7 @@ def test_what_a_stage_masks_is_in_no_kept_file(given) -> None:
     kept = Folder(done.url).kept
     texts = [row["text"] for row in dp.open_dataset(kept.url).take(9)]
     assert sum("<email>" in text for text in texts) == 1
-    assert not any(SECRET in Path(url).read_bytes() for url in files_of(kept.url))
+    assert not any(SECRET in stored(url) for url in files_of(kept.url))
     assert not any(SECRET.decode() in text for text in texts)
     assert [stage["label"] for stage in kept.sealed.stages] == ["PII"]
 
@@ -102,7 +105,13 @@ def test_forgotten_documents_are_not_kept(given) -> None:
     assert len(left) == 4
     rerun = dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True)
     assert rerun.dropped().take(9) == left
-    assert dp.open_dataset(Folder(out).kept.url).count == 4
+    kept = dp.open_dataset(Folder(out).kept.url)
+    assert (kept.count, rerun.count) == (4, 3)
+    shutil.rmtree(Path(out) / "steps")
+    plain = dp.open_dataset(out).dropped()  # from the input, which has them
+    assert gone["id"] not in [row["id"] for row in plain.take(9)]
+    dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True)
+    assert gone["text"].encode() not in b"".join(map(stored, files_of(Folder(out).kept.url)))
     found = verify(out)
     assert Folder(out).kept.url in found
     assert not any(found.values())
@@ -126,6 +135,47 @@ def test_runs_again(given) -> None:
     assert not files_of(Folder(out).kept.url)
 
 
+def stored(url: str) -> bytes:
+    """The bytes of a file; of Parquet, of its values."""
+    return str(pq.read_table(url).to_pylist()).encode() if url.endswith(".parquet") else Path(url).read_bytes()
+
+
 def files_of(url: str) -> dict[str, int]:
     """The files in a folder, with the time at which each was written."""
     return {str(p): p.stat().st_mtime_ns for p in Path(url).rglob("*") if p.is_file()}
+
+
+def test_a_killed_run_is_completed(given, monkeypatch) -> None:
+    """Killed at some of its renames and deletions, the same call makes the same files."""
+    empty, out = given / "empty", given / "run" / "out"
+    empty.mkdir()
+    whole = given / "whole"
+    dp.Pipeline(*stages()).run(read(given), str(whole), keep_dropped=True)
+    wanted, tried = bytes_of(whole), 0
+
+    def run() -> dp.Dataset:
+        return dp.Pipeline(*stages()).run(read(given), str(out), keep_dropped=True)
+
+    for at in kills(monkeypatch, empty, out.parent, run, step=19):
+        run()
+        assert bytes_of(out) == wanted, at
+        tried += 1
+    assert tried >= 2
+
+
+def test_a_killed_forget_is_completed(given, monkeypatch) -> None:
+    """After the second call, no file has the forgotten text."""
+    made, out = given / "made", given / "run" / "out"
+    done = dp.Pipeline(*stages()).run(read(given), str(made / "out"), keep_dropped=True)
+    gone = [row for row in done.dropped().take(9) if row["text"].startswith("كان")]
+    kept = [row["id"] for row in done.take(9) if row["text"].startswith("كان")]
+    ids = [*(row["id"] for row in gone), *kept]
+    assert len(ids) == 2
+    tried = 0
+    for at in kills(monkeypatch, made, out.parent, lambda: dp.forget(str(out), ids), step=19):
+        dp.forget(str(out), ids)
+        left = dp.open_dataset(str(out)).dropped().take(9)
+        assert not any("كان" in row["text"] for row in left), at
+        assert not traces(out, ["كان"]), at
+        tried += 1
+    assert tried >= 2

@@ -1,6 +1,7 @@
 """Ray without Ray: a module in its place that keeps the calls and does the work here; tests/hard starts a cluster."""
 
 import contextlib
+import pickle
 import sys
 import types
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from dataprep.core.run import ray_runner
 from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import AHEAD, Local
-from dataprep.errors import PlanError, WorkerDied
+from dataprep.errors import FunctionFailed, PlanError, WorkerDied
 
 
 class RayError(Exception):
@@ -74,7 +75,10 @@ def ray(monkeypatch):
 
     def get(reference):
         module.running -= 1
-        return reference()
+        answer, error = reference()
+        if error is not None and isinstance(raised := pickle.loads(error), RayError):
+            raise raised  # as of the cluster, not of the task
+        return answer, error
 
     def wait(references, num_returns, fetch_local=True):
         if fetch_local:  # for the next that ends
@@ -163,6 +167,17 @@ def test_a_dead_worker_is_named(ray, error, says):
     assert str(died.value).startswith(f"{says} 3 times during the task {'x' * 200}; ")
 
 
+def test_an_error_is_sent_as_a_value(ray):
+    """Ray would send its text, and end the worker if this is no UTF-8; the error of the user is its cause."""
+
+    def fails(item):
+        raise FunctionFailed("\ud800") from ValueError("\ud800")  # noqa: EM101
+
+    with pytest.raises(FunctionFailed) as failed:
+        list(Ray().map(fails, [1]))
+    assert failed.value.what == failed.value.__cause__.args[0] == "\ud800"
+
+
 @pytest.mark.parametrize("within", [False, True], ids=["error", "of a task"])
 def test_a_cluster_that_fails_is_named(ray, within):
     """By Ray's error, without the page of advice that follows its first line."""
@@ -212,7 +227,7 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
     """The search path comes with it, without repeats; a process of its own gets the task as it was sent."""
     task, item = cloudpickle.dumps(number), cloudpickle.dumps(Item(7))
     monkeypatch.setattr(sys, "path", ["/a", "/b"])
-    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], "/no such folder", task, item, None)) == 7
+    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], "/no such folder", task, item, None)[0]) == 7
     assert sys.path == ["/a", "/b", "/c"]
 
     class Apart:
@@ -220,7 +235,7 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
             assert given is task
             return iter([number(items[0]) + 1])
 
-    assert cloudpickle.loads(ray_runner._work_elsewhere([], "", task, item, Apart())) == 8
+    assert cloudpickle.loads(ray_runner._work_elsewhere([], "", task, item, Apart())[0]) == 8
 
 
 def test_workers_of_other_nodes_get_absolute_folders(ray, tmp_path, monkeypatch) -> None:

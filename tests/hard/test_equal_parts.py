@@ -9,8 +9,10 @@ import os
 import pytest
 
 import dataprep as dp
+import laws
 import test_equal_parts
 
+FOUR = dp.Local(4)  # whose processes these tests share
 REPEATS = int(os.environ.get("DATAPREP_REPEATS", "5"))
 
 
@@ -18,4 +20,4 @@ REPEATS = int(os.environ.get("DATAPREP_REPEATS", "5"))
 def test_workers_share_equal_parts(stages, tmp_path):
     """Runs of two and of four workers write the bytes of one process."""
     repeat = REPEATS if isinstance(stages[-1], (dp.Exact, dp.MinHash)) else 2
-    test_equal_parts.runs_agree(stages, tmp_path, times=4, repeat=repeat)
+    test_equal_parts.runs_agree(stages, tmp_path, times=4, runners=[laws.TWO, FOUR] * repeat)

@@ -14,6 +14,7 @@ import zipfile
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.model.batch import split_id
 from dataprep.errors import DataprepError, ReadError
 from dataprep.read import archive_members
@@ -111,7 +112,7 @@ def test_workers_make_the_same(tmp_path) -> None:
     for n in range(4):
         packed(folder / f"{n}.tar.gz", {f"{k}.txt": f"text {k} of {n}".encode() for k in range(50)})
     found = []
-    for runner in (dp.Serial(), dp.Local(2)):
+    for runner in (dp.Serial(), laws.TWO):
         out = tmp_path / type(runner).__name__
         dp.Pipeline().run(dp.read(str(folder), part_size="64KiB"), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])

@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 import dataprep as dp
+import laws
 from office import BODY, CONTAINER, OPF, packed, pdf
 
 MAIL = "From: a@b.c\nSubject: {0}\nDate: Mon, 6 May 2024 10:00:00 +0000\n\nA letter, number {0}.\n"
@@ -69,9 +70,9 @@ def test_two_workers_write_the_same_bytes(tmp_path, name) -> None:
     if name in {"a.json", "a.eml"}:  # empty files of the others are refused before any work
         (folder / f"9{name}").write_bytes(b"")
     results = []
-    for workers in (1, 2):
-        out = tmp_path / str(workers)
-        docs = dp.Pipeline().run(dp.read(str(folder / f"*{name}")), out=out, runner=dp.Local(workers))
+    for runner in (dp.Serial(), laws.TWO):
+        out = tmp_path / type(runner).__name__
+        docs = dp.Pipeline().run(dp.read(str(folder / f"*{name}")), out=out, runner=runner)
         results.append({p.name: p.read_bytes() for p in sorted((out / "data").rglob("*.parquet"))})
         assert len(docs.to_arrow()) == COUNTS.get(name, 4)
     assert results[0] == results[1] != {}

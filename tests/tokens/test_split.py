@@ -156,9 +156,12 @@ TESTED, GROUPED = [1, 256, 546, 690, 763, 833, 916], [1, 15, 37, 38, 41]
 
 
 def test_share_outside_zero_and_one_is_refused():
-    """val=5 (per cent?) is a sentence, not a corpus without a training side."""
-    with pytest.raises(PlanError, match="val=5 must be a share"):
-        check_share("val", 5)
+    """val=5 (per cent?) is a sentence, not a corpus without a training side; so is a folder in the place of a share."""
+    for wrong in (5, "work/tok", None, True, float("nan")):
+        with pytest.raises(PlanError, match=f"val={wrong!r} must be a share"):
+            check_share("val", wrong)
+    for right in (0, 1, 0.5, np.float32(0.5), np.int64(1)):
+        check_share("val", right)
 
 
 def test_samples_and_test_sides_are_the_same_everywhere():

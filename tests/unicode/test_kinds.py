@@ -30,6 +30,8 @@ def frozen(array):
 
 
 GRID = np.zeros((4, 6), np.int32)
+RECORDS = "f0=<i4,f1=<i8/1Cw"
+ALIGNED = np.dtype([("a", "u1"), ("b", "<i8")], align=True)
 # Values with their texts. Numba has the same type for values of the same text, and for no others.
 TEXTS = [
     (3, "int64"), (-3, "int64"), (np.int64(3), "int64"), (2**63 - 1, "int64"), (2**63, "uint64"),
@@ -38,6 +40,7 @@ TEXTS = [
     (np.float32(0.5), "float32"), (None, "none"),
     (GRID[0], "<i4/1Cw"), (frozen(np.zeros(3, np.int32)), "<i4/1Cr"), (GRID, "<i4/2Cw"), (GRID.T, "<i4/2Fw"),
     (GRID[:, ::2], "<i4/2Aw"), (GRID[:, 0], "<i4/1Aw"), (np.zeros(3, np.uint8), "|u1/1Cw"),
+    (np.zeros(2, [("id", "<u8"), ("size", "<u4")]), "id=<u8,size=<u4/1Cw"), (np.zeros((2, 3), "i4,i8")[0], RECORDS),
     (np.frombuffer(b"text", np.uint8), "|u1/1Cr"), (np.zeros(3, bool), "|b1/1Cw"), (np.zeros(2, "U3"), "<U3/1Cw"),
     ((), "()"), ((1, 2), "(int64 int64)"), ((1, (2.0, None)), "(int64 (float64 none))"),
     (Pair(1, GRID), f"{__name__}:Pair:a,b(int64 <i4/2Cw)"), ((Pair(1, 2),), f"({__name__}:Pair:a,b(int64 int64))"),
@@ -80,8 +83,10 @@ def test_fields_in_another_order_are_another_kind(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "value", ["text", [1], {1}, np.zeros(2, "i4,i8"), (1, "text"), np.zeros(9, np.uint8)[1:].view("<i8"), 1j, int]
-)
+    "value",
+    ["text", [1], {1}, (1, "text"), np.zeros(9, np.uint8)[1:].view("<i8"), 1j, int, np.zeros(2, ALIGNED),
+     np.zeros(2, [("a", "i4,i8")]), np.zeros(2, [("a", "i4", 3)]), np.zeros(2, [("a b", "i4")])],
+)  # fmt: skip
 def test_values_without_a_text(value):
     """Numba itself chooses the code for them, and none is stored."""
     assert text_of([1, kind_of(value)][1:]) is None

@@ -24,14 +24,17 @@ def parsed(
     parser.buffer_text = True
     parser.EntityDeclHandler = _refuse  # by which a small file can expand to gigabytes
     connect(parser)
-    fed = 0
+    fed = known = 0
     try:
         while data := stream.read(CHUNK):
             fed += len(data)
             parser.Parse(data, False)
-            if fed - parser.CurrentByteIndex > max_bytes + CHUNK:
+            # From 2.6 on, expat looks again at a tag that is not complete only when twice as many bytes are there, and
+            # may not know (-1) where it is until then.
+            known = max(known, parser.CurrentByteIndex)
+            if fed - known > 2 * max_bytes + CHUNK:
                 msg = f"a tag has over {max_bytes:,} bytes; raise max_doc_bytes="
-                raise ReadError(msg, url, parser.CurrentByteIndex)
+                raise ReadError(msg, url, known)
             yield
         parser.Parse(b"", True)
     except (expat.ExpatError, LookupError) as e:  # LookupError: of an encoding that nobody knows

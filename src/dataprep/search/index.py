@@ -147,10 +147,11 @@ class SuffixIndex:
         around = [home.url for home in _homes(docs) if files.real(url) == files.real(home.path(OWN))]
         if not around:
             check_apart(docs, url)
-        forgotten = forget_list.wanted(shards_of_datasets(docs))
+        inputs = frozenset(shards_of_datasets(docs))
+        forgotten = forget_list.wanted(inputs)
         wanted = Wanted(
             recipe=Recipe(kind=KIND, key=key, forgotten=forget_list.digest(forgotten)), origin=origin_of(docs),
-            forgotten=forgotten, private=hides_input(docs), again="indexing all documents again",
+            forgotten=forgotten, inputs=inputs, private=hides_input(docs), again="indexing all documents again",
         )  # fmt: skip
         if len(forgotten):  # a `forget` that was killed may not have removed them yet
             listed = files.join(url, FORGET_LIST)

@@ -145,8 +145,15 @@ def _global(fn: types.FunctionType, name: str, seen: tuple[int, ...]) -> Any:
     return _plain(value, seen)
 
 
+# Code of `exec`, `eval` and `python -c`. From Python 3.13 on, `inspect` returns the text of -c for all three, which may
+# be that of another function.
+STRING = "code of a string"
+
+
 def _source(fn: Callable[..., Any] | type) -> str:
     try:
+        if getattr(getattr(inspect.unwrap(fn), "__code__", None), "co_filename", "") == "<string>":
+            raise OSError(STRING)  # noqa: TRY301 - as older versions of Python raise
         return textwrap.dedent(inspect.getsource(fn))
     except (OSError, TypeError) as e:
         msg = (

@@ -5,6 +5,7 @@ Nothing is stored: `train_bpe`, `encode` and later callers compute the same spli
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -186,8 +187,8 @@ def check_share(name: str, share: float) -> None:
 
     - name: the parameter's name, for the message.
     """
-    if not 0 <= share <= 1:
-        msg = f"{name}={share} must be a share of the documents, from 0 to 1"
+    if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
+        msg = f"{name}={share!r} must be a share of the documents, from 0 to 1"
         raise PlanError(msg)
 
 

@@ -200,6 +200,8 @@ def _constant(name: str, value: Any) -> Iterator[Any]:
             yield from _constant(name, item)
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype.descr} {value.shape} {hashlib.blake2b(value.tobytes()).hexdigest()}"
+    elif isinstance(value, np.ufunc) and not hasattr(value, "__module__"):  # before NumPy 2
+        yield f"numpy {value.__name__}"
     elif not (callable(value) and hasattr(value, "__module__")):
         msg = f"{name} is a {type(value).__name__}, which a kernel cannot read as a constant; pass it as an argument"
         raise TypeError(msg)

@@ -32,7 +32,8 @@ def text_of(kinds: Iterable[Any]) -> str | None:
     """Return the kinds of all arguments as text; None if one has no text, such as the kind of a list.
 
     An array is its dtype, dimensions, `C`, `F` or `A` (any order), and `r` (read-only) or `w`; a record is its class
-    and fields. For example `<i8/1Cr int64 (|u1/1Cw float64)`.
+    and fields. For example `<i8/1Cr int64 (|u1/1Cw float64)`. The dtype of an array of packed records is their fields:
+    `id=<u8,size=<u4/1Cw`.
     """
     texts = [_one(kind) for kind in kinds]
     return None if None in texts else " ".join(t for t in texts if t is not None)
@@ -52,7 +53,17 @@ def _one(kind: Any) -> str | None:
 
 
 def _array(dtype: Any, dimensions: int, flags: int) -> str | None:
-    if dtype.names or dtype.subdtype or dtype.hasobject or not flags & ALIGNED:
+    if dtype.subdtype or dtype.hasobject or not flags & ALIGNED:
         return None
+    items = _fields(dtype) if dtype.names else dtype.str
     order = "C" if flags & CONTIGUOUS else "F" if flags & FORTRAN else "A"
-    return f"{dtype.str}/{dimensions}{order}{'w' if flags & WRITEABLE else 'r'}"
+    return None if items is None else f"{items}/{dimensions}{order}{'w' if flags & WRITEABLE else 'r'}"
+
+
+def _fields(dtype: np.dtype[Any]) -> str | None:
+    """Return the fields of packed records as text; None if one has fields itself, or a name that is no identifier."""
+    own = [(name, dtype[name]) for name in dtype.names or ()]
+    if np.dtype([(name, kind.str) for name, kind in own]) != dtype or dtype.isalignedstruct:
+        return None
+    plain = all(name.isidentifier() and kind.names is None and kind.subdtype is None for name, kind in own)
+    return ",".join(f"{name}={kind.str}" for name, kind in own) if plain else None

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.errors import PlanError
 from dataprep.messages.names.handles import with_accounts
 from dataprep.messages.people.identities import Identities
@@ -90,13 +91,13 @@ BEFORE = [dp.Map(same), dp.chats.MessageStats(), dp.chats.MessageLanguage(), dp.
 
 @pytest.mark.parametrize("before", BEFORE, ids=lambda stage: type(stage).__name__)
 @pytest.mark.parametrize("apart", [False, True], ids=["one run", "two runs"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_documents_that_were_saved_before(tmp_path, before, apart, workers):
+@pytest.mark.parametrize("runner", [dp.Serial(), laws.TWO], ids=["serial", "two"])
+def test_documents_that_were_saved_before(tmp_path, before, apart, runner):
     """The handles of the exports are found in documents that a stage or a pipeline before saved without them."""
     (tmp_path / "in").mkdir()
     discord(tmp_path / "in")
     docs = dp.read(str(tmp_path / "in"))
-    hide, runner = dp.chats.Pseudonyms(key=KEY), dp.Local(workers)
+    hide = dp.chats.Pseudonyms(key=KEY)
     if apart:
         docs_before = dp.Pipeline(before).run(docs, out=str(tmp_path / "before"))
         made = dp.Pipeline(hide).run(dp.read([str(tmp_path / "before")]), out=str(tmp_path / "out"), runner=runner)

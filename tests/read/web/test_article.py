@@ -157,6 +157,23 @@ def test_pages_without_paragraphs_are_resiliparses(text) -> None:
         assert article(html) == extract_plain_text(html, main_content=True, comments=False)
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "<table><tr><td>red</td><td>12</td></tr></table>", "<ul><li>red</li></ul>", "<pre>x = [\n  red\n]</pre>",
+        "".join(f"<p>red {i}</p>" for i in range(9)),
+    ],
+)  # fmt: skip
+def test_ends_that_are_no_sentences(end) -> None:
+    """A table, a list, code or many short lines at an end of the page are kept; a few short lines there are not."""
+    for inner in (PARAGRAPHS + end, end + PARAGRAPHS):
+        found = article(page(inner, before=""))
+        assert found.count("red") == end.count("red")
+        assert found.count("harbour") == 9
+    found = article(page(f"<p>12 June</p>{PARAGRAPHS}<p>12 shares</p>", before=""))
+    assert (found[:12], found.count("12")) == ("A day at sea", 0)
+
+
 @pytest.mark.parametrize("tag", ["blockquote", "section><br"])
 def test_nested_elements_cost_little(tag) -> None:
     """The texts of many elements, each inside of the other, are not all looked at: that would take many seconds."""

@@ -184,8 +184,14 @@ def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], l
 
 def dropped_parts(home: Folder) -> tuple[Part, ...]:
     """Return parts that read the documents that were dropped to make the Dataset in the folder `home`."""
-    given = (home.sealed.key, tables_of((*home.saved, home), DROPS))
-    return tuple(replace(part, reader=DroppedDocuments(part.reader, *given)) for part in input_parts(home))
+    given, listed = (home.sealed.key, tables_of((*home.saved, home), DROPS)), forget_list_of(home)
+    parts = input_parts(home)
+    return tuple(replace(part, reader=DroppedDocuments(part.reader, *given), forgotten=listed) for part in parts)
+
+
+def forget_list_of(home: Folder) -> str:
+    """Return the URL of the list of the documents that were forgotten, which are not read; "" if there is none."""
+    return home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
 
 
 def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Part, ...]]) -> tuple[Part, ...]:
@@ -199,7 +205,7 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
     at = folders.index(place)
     given = (home.sealed.key, tables_of([place], CUTS), label, earlier)
     parts = opened(folders[at - 1].url) if at else input_parts(home)
-    listed = home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
+    listed = forget_list_of(home)
     return tuple(replace(part, reader=CutTexts(part.reader, *given), forgotten=listed) for part in parts)
 
 

@@ -287,9 +287,8 @@ class Dataset(Documents):
             kept = home.kept
             if kept.readable is None:
                 return Dataset(removed.dropped_parts(home))
-            listed = home.path(folder.FORGET_LIST)
-            parts = open_dataset(kept.url).parts
-            return Dataset(tuple(replace(part, forgotten=listed if files.exists(listed) else "") for part in parts))
+            listed, parts = removed.forget_list_of(home), open_dataset(kept.url).parts
+            return Dataset(tuple(replace(part, forgotten=listed) for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return a Dataset of the texts that a stage cut out; the pieces of a document are joined by line feeds.

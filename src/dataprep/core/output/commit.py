@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import numpy as np
 from rich.filesize import decimal
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
@@ -68,6 +69,8 @@ class Wanted:
         recipe: the input and the stages.
         origin: the input files; None if a stage hides them.
         forgotten: the ids of the documents to leave out, uint64[n].
+        inputs: the folder of each input Dataset, and the number that is added to its file numbers; at the commit, their
+            forget lists must name no further documents.
         private: whether the previous result must not be kept, since it may contain data that a stage hides.
         steps: the names of the folders of steps that the result may refer to.
         again: the end of a warning, which states the work to do if only the input changed; None: unchanged parts are
@@ -77,6 +80,7 @@ class Wanted:
     recipe: Recipe
     origin: Origin | None = None
     forgotten: Ids = field(default_factory=lambda: NO_IDS)
+    inputs: frozenset[tuple[str, int]] = frozenset()
     private: bool = False
     steps: frozenset[str] = frozenset()
     again: str | None = None
@@ -88,6 +92,7 @@ class Work(Generic[T]):
 
     Attributes:
         recipe: the recipe of the result.
+        wanted: what the work was begun for.
         files: where new files are written.
         opened: opens the finished result in a folder.
         earlier: the folders of results of which finished parts may be kept.
@@ -96,6 +101,7 @@ class Work(Generic[T]):
 
     out: str
     recipe: Recipe
+    wanted: Wanted
     files: Staging
     opened: Callable[[str], T]
     earlier: Sequence[Folder] = ()
@@ -132,7 +138,12 @@ class Work(Generic[T]):
             manifest: lists all files of the result; its generation and its list of input files are filled in here.
             check: called with the folder, and the paths in it that will be replaced or removed, after all files are
                 written and before the result changes; an exception from it aborts the commit.
+
+        Raises StaleOutput if documents of an input Dataset were forgotten since the work began.
         """
+        if len(np.setdiff1d(forget_list.wanted(self.wanted.inputs), self.wanted.forgotten)):
+            msg = f"documents of the input were forgotten while {self.out} was being written; run again without them"
+            raise StaleOutput(msg)
         origin, generation = self.origin or manifest.origin, self.recipe.generation
         manifest = dataclasses.replace(manifest, origin=origin, generation=generation)
         draft, ready = (self.unfinished.path(name) for name in (DRAFT, MANIFEST))
@@ -217,7 +228,7 @@ class Output(Generic[T]):
 
     def _work(self, wanted: Wanted, found: T | None, earlier: Sequence[Folder] = ()) -> Work[T]:
         recipe = self._recipe(wanted)
-        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, earlier, found)
+        return Work(self.url, recipe, wanted, Staging(self.url, recipe.generation), self.opened, earlier, found)
 
     def _recipe(self, wanted: Wanted) -> Recipe:
         """Return the wanted recipe with its generation: that of an equal result, or one more than that of another."""
@@ -279,7 +290,8 @@ class Output(Generic[T]):
             owned.begin(self.url)
         is_of_use = begun is None or begun.is_same(wanted.recipe) or wanted.recipe.kind == DATASET
         if begun is not None and (not is_of_use or begun.forgotten != wanted.recipe.forgotten):
-            owned.remove(self.url, [UNFINISHED])
+            steps = [] if found is not None else _steps_but(folder, sorted(wanted.steps))
+            owned.remove(self.url, [UNFINISHED, *steps])
         elif files.exists(folder.unfinished.path(MANIFEST)):
             files.remove(folder.unfinished.path(MANIFEST))
         self._recipe(wanted).save(folder.unfinished.path(RECIPE))
@@ -307,6 +319,8 @@ class Output(Generic[T]):
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
         if not replace and other.key == wanted.recipe.key:
+            if home.url != self.url:  # unfinished work, which is begun again
+                return
             raise forget_list.stale(self.url, wanted.recipe.kind)
         changes = compared(home.origin_as_given, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
         if not replace and (changes is None or not changes.same):

@@ -68,11 +68,12 @@ def _homes(url: str) -> list[str]:
 
 
 def _is_in_commit(home: str) -> bool:
-    """Return whether a process is setting aside the files of the result before, with the new manifest in place."""
-    begun = Folder(home).unfinished.recipe
-    if begun is None or not files.is_local(home) or not begun.is_same(Folder(home).stated):
+    """Return whether a process moves files: the new ones before the manifest is replaced, the old ones after it."""
+    begun = Folder(home).unfinished
+    if not files.is_local(home) or (recipe := begun.recipe) is None:
         return False
-    return lease.holder(files.path_of(home)) is not None
+    is_moving = files.exists(begun.path(MANIFEST)) or recipe.is_same(Folder(home).stated)
+    return is_moving and lease.holder(files.path_of(home)) is not None
 
 
 def _records(home: str) -> Records:

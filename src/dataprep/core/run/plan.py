@@ -118,7 +118,8 @@ class Plan:
         lost = lost_by(docs, stages)
         if (sources := sources_of(docs)) is not None:
             warn_of_absent(stages, sources)
-        forgotten = forget_list.wanted(shards_of_datasets(docs), out)
+        inputs = frozenset(shards_of_datasets(docs))
+        forgotten = forget_list.wanted(inputs, out)
         noted = forget_list.digest(forgotten)
         steps = _steps(docs.key, stages, out, noted)
         recipe = Recipe(
@@ -131,6 +132,7 @@ class Plan:
             recipe=recipe,
             origin=None if private else origin_of(docs, stages),
             forgotten=forgotten,
+            inputs=inputs,
             private=private or hides_input(docs),
             steps=frozenset(step.name for step in steps[hidden:]),
         )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, need
+from dataprep.errors import WorkerDied, need, portable
 from dataprep.store.place import here
 from dataprep.store.progress import track
 
@@ -105,7 +105,7 @@ def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
     """Return the result of a task that has ended, or the error to raise."""
     known = ray.exceptions
     try:
-        return bytes(ray.get(reference))
+        answer, raised = ray.get(reference)
     except known.RayError as e:
         error: Exception = e.cause if isinstance(e, known.RayTaskError) and isinstance(e.cause, Exception) else e
         if isinstance(e, (known.WorkerCrashedError, known.OutOfMemoryError)):
@@ -116,6 +116,11 @@ def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
         if error is not e:
             error.__cause__ = e
         return error
+    if raised is None:
+        return bytes(answer)
+    error = cloudpickle.loads(raised)
+    error.__cause__ = getattr(error, "cause", None)
+    return error
 
 
 def _failed(item: Any, error: Exception) -> WorkerDied:
@@ -124,7 +129,9 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
     return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
 
-def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
+def _work_elsewhere(
+    path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
+) -> tuple[bytes, None] | tuple[None, bytes]:
     """Run a task in a Ray worker, with the module search path and, if it exists, the working folder of the driver.
 
     Args:
@@ -133,11 +140,18 @@ def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apar
         task: the pickled task.
         item: the pickled item.
         apart: the Runner in whose process the task runs; None: the task runs in the Ray worker itself.
+
+    Returns:
+        The pickled result and None, or None and the pickled error: Ray would send an error as text, and ends the worker
+        if this text is not UTF-8.
     """
     sys.path.extend(p for p in path if p not in sys.path)
     with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
         os.chdir(folder)
-    if apart is None:
-        return work(task, item)
-    own = kept(apart, lambda: apart)  # whose process later tasks use, too
-    return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)]))))
+    try:
+        if apart is None:
+            return work(task, item), None
+        own = kept(apart, lambda: apart)  # whose process later tasks use, too
+        return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)])))), None
+    except Exception as e:  # noqa: BLE001 - raised again by the driver
+        return None, bytes(cloudpickle.dumps(portable(e)))

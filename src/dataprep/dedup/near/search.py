@@ -71,7 +71,7 @@ class DuplicateSearch:
 
     Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, else a bounded amount per
     worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is in use during
-    the search, and after it only if candidates are stored.
+    the search, and after it only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more.
     """
 
     docs: Dataset

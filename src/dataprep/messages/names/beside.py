@@ -51,6 +51,7 @@ class BesideNames:
             return np.zeros((0, 5), np.int64)
         some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
         text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
+        some.flags.writeable = text.flags.writeable = False  # as those of batches, for which kernels are compiled
         hits = np.concatenate([K.find_names(some, text, table, *self.trie, prefixes) for table in _one_script()])
         hits = hits[self.sure[hits[:, 3]] | (hits[:, 4] == 1)]
         hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]

@@ -80,6 +80,7 @@ class GluedNames:
         """
         some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
         text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
+        some.flags.writeable = text.flags.writeable = False  # as those of batches, for which kernels are compiled
         for table in _digits_apart():
             hits = K.find_names(some, text, table, *self.trie, prefixes)
             hits = hits[self.sure[hits[:, 3]]]

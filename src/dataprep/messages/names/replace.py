@@ -209,7 +209,7 @@ def warm() -> None:
     """Compile the kernels."""
     fold = folded()
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
-    hits = K.find_names(offsets, data, fold, *build(["text"]), fold[:1])
+    hits = K.find_names(offsets, data, fold, *build(["text"]), folded_letters(""))
     splice(offsets, data, hits[:, 1:3].copy(), hits[:, 1].copy(), hits[:, 2].copy(), data)
     GluedNames(["text"], build(["text"]), {"text": 0}).find(offsets, data)
     suspects(offsets, data, byte_kinds(), 0)

@@ -35,6 +35,7 @@ class SignedNames:
         self.fold = folded().copy() if terms else folded()
         if terms:
             self.fold[sorted(set().union(*(signed[term] for term in terms)))] = K.GAP
+            self.fold.flags.writeable = False
 
     def joined(self, offsets: I64, data: U8, hits: I64) -> I64:
         """Return `hits` with the names found here, in order; hits that are inside of one are left out.

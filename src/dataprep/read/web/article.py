@@ -10,9 +10,10 @@ forms, notices and comments. These steps remove them from the parsed page before
 3. Small elements in it are removed if their class has a word such as `newsletter`; so are captions, and paragraphs
    whose text is links.
 
-Then short lines before the first sentence and after the last are removed. Sizes of texts are bytes in UTF-8, so Arabic
-and Chinese paragraphs do not need as many letters as English ones. A page with little text in paragraphs is left as
-Resiliparse extracts it, and so is a page whose elements contain each other so often that the steps would be slow.
+Then up to five short lines before the first sentence and after the last are removed. Sizes of texts are bytes in UTF-8,
+so Arabic and Chinese paragraphs do not need as many letters as English ones. A page with little text in paragraphs is
+left as Resiliparse extracts it, and so is a page whose elements contain each other so often that the steps would be
+slow.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ DEPTH = 3  # elements around an article
 LINKS = 0.8  # share of links in the text of a paragraph that is removed
 FEW = 250  # characters; shorter results are compared with those of Resiliparse alone
 LONG, SENTENCE, SHORT = 80, 30, 25  # bytes of a line, of one that ends like a sentence, and of a line before these
+MAX_TRIMMED = 5  # so many short lines are not part of an article; more may be a poem or a list
 FEW_PARAGRAPHS = 1_500  # only in pages with less text in paragraphs, lines that `br` separates are looked for
 PARAGRAPHS = "p,pre,blockquote,td,dd"
 # In the benchmark, results are worse with "teaser" and "widget", which also name parts of articles.
@@ -221,15 +223,24 @@ def _remove_links(body: _Body) -> None:
 
 
 def _trimmed(text: str, body: _Body) -> str:
-    """Return a text without the short lines before its first sentence, except headings, and after its last one."""
+    """Return a text without a few short lines before its first sentence, except headings, and after its last one.
+
+    Lists, tables and indented code count as sentences.
+    """
     lines = text.split("\n")
     sizes = [len(line.strip().encode()) for line in lines]
-    ends = [i for i, n in enumerate(sizes) if n >= LONG or (n >= SENTENCE and _END.search(lines[i]))]
-    if not ends:
+    good = [i for i, n in enumerate(sizes) if n >= LONG or (n >= SENTENCE and _END.search(lines[i]))]
+    good += [i for i, n in enumerate(sizes) if n and (lines[i].startswith("  ") or "\t" in lines[i].strip())]
+    if not good:
         return text
-    titles = {" ".join(heading.text.split()) for heading in body.all("h1")}
-    before = [line for line, n in zip(lines[: ends[0]], sizes, strict=False) if n >= SHORT or line in titles]
-    return "\n".join([*(f"{line}\n" for line in before), *lines[ends[0] : ends[-1] + 1]])
+    first, end = min(good), max(good) + 1
+    if 0 < sum(map(bool, sizes[:first])) <= MAX_TRIMMED:
+        titles = {" ".join(heading.text.split()) for heading in body.all("h1")}
+        before = [f"{lines[i]}\n" for i in range(first) if sizes[i] >= SHORT or lines[i] in titles]
+    else:
+        before = lines[:first]
+    after = lines[end:] if sum(map(bool, sizes[end:])) > MAX_TRIMMED else []
+    return "\n".join([*before, *lines[first:end], *after])
 
 
 @cache

@@ -115,10 +115,11 @@ def encode(
     check_split(tok, split)
     written_by = template_for(docs, tok, template)
     layout = ShardLayout(split=split, template=written_by, dtype=dtype, shard_tokens=shard_tokens)
-    dropped = forget_list.wanted(shards_of_datasets(docs), folder)
+    inputs = frozenset(shards_of_datasets(docs))
+    dropped = forget_list.wanted(inputs, folder)
     with begin(
         folder, key([VERSION, docs.key, tok.hash, layout]), layout.settings(tok), made_by="encode", tokenizer=tok.file,
-        replace=replace, dropped=dropped, origin=origin_of(docs, [VERSION, tok.hash, layout]),
+        replace=replace, dropped=dropped, inputs=inputs, origin=origin_of(docs, [VERSION, tok.hash, layout]),
         private=hides_input(docs), again="encoding all documents again",
     ) as work:  # fmt: skip
         return work.result or _encode(docs, tok, work, layout, runner_of(runner), dropped)

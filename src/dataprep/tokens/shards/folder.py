@@ -55,8 +55,9 @@ def check_shard_tokens(shard_tokens: int) -> None:
 
 def begin(
     out: str, recipe: str, settings: Mapping[str, Any], *, made_by: str, tokenizer: bytes | None, replace: bool,
-    dropped: Ids | None = None, of_sources: Mapping[str, str | None] | None = None, origin: Origin | None = None,
-    private: bool = False, again: str | None = None,
+    dropped: Ids | None = None, inputs: frozenset[tuple[str, int]] = frozenset(),
+    of_sources: Mapping[str, str | None] | None = None, origin: Origin | None = None, private: bool = False,
+    again: str | None = None,
 ) -> AbstractContextManager[Work[Shards]]:  # fmt: skip
     """Return the work on the token shards of a recipe in the folder `out`; see `Output.begin`, which raises its errors.
 
@@ -66,6 +67,7 @@ def begin(
     - tokenizer: the content of their tokenizer.json, None if they have none; StaleOutput is raised if another one was
       saved in the folder.
     - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
+    - inputs: as in `Wanted`.
     - of_sources: what the sources of a mixture state as `forgotten`.
     - origin: as in `Wanted`.
     - private: as in `Wanted`.
@@ -79,6 +81,7 @@ def begin(
         recipe=Recipe(kind=TOKENS, key=recipe, forgotten=forget_list.digest(dropped, of_sources), stages=[stage]),
         origin=origin,
         forgotten=dropped,
+        inputs=inputs,
         private=private,
         again=again,
     )

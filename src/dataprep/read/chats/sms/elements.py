@@ -62,7 +62,7 @@ def elements(stream: BinaryIO, url: str, backup: Backup) -> Iterator[list[Elemen
     are yielded first.
     """
     found: list[Element] = []
-    parser, held, n_bytes = _parser(found, url, backup), b"", 0
+    parser, held, n_bytes, known = _parser(found, url, backup), b"", 0, 0
     while True:
         data = stream.read(CHUNK)
         if not n_bytes:
@@ -80,9 +80,12 @@ def elements(stream: BinaryIO, url: str, backup: Backup) -> Iterator[list[Elemen
         except ReadError:
             yield found
             raise
-        if n_bytes - parser.CurrentByteIndex > MAX_ELEMENT:
+        # From 2.6 on, expat looks again at an element that is not complete only when twice as many bytes are there, and
+        # may not know (-1) where it is until then.
+        known = max(known, parser.CurrentByteIndex)
+        if n_bytes - known > 2 * MAX_ELEMENT:
             msg = f"an element is larger than {MAX_ELEMENT >> 20} MiB; make the backup again without attachments"
-            raise ReadError(msg, url, parser.CurrentByteIndex)
+            raise ReadError(msg, url, known)
         yield found
         found.clear()
         if not data:

@@ -141,6 +141,8 @@ def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:
     The columns are the constants START to LINE_STOP of `scan.py`.
     """
     keys, codes = words()
+    data = data.view()
+    data.flags.writeable = False  # so that the kernel is compiled once
     return S.scan(data, stop, keys, codes)
 
 
