@@ -48,7 +48,7 @@ class Resource:
         require(good, f"version={self.version!r} must be a text or number that identifies what is loaded")
         needed = [p for p in _parameters(self.loader) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         further = [p.name for p in needed if p.default is p.empty and p.name != "device"]
-        require(not further, f"the loader of {self!r} needs the parameter {''.join(further[:1])}, which nothing gives; "
+        require(not further, f"the loader of {self!r} needs the parameter {''.join(further[:1])}, which is missing; "
                 "use functools.partial")  # fmt: skip
         try:
             source = key(self.loader)

@@ -154,7 +154,7 @@ def test_a_model_that_learned_the_answers(trained, dataprep, tmp_path):
     assert out.startswith("6 questions: ")
     code, _, err = dataprep("evaluate", trained[None], "--choices", path, "--device", "cpu", "--chat")
     assert code == 1
-    assert "trained without a chat template, so it cannot be asked in turns; leave out --chat" in err
+    assert "trained without a chat template, so it cannot be asked in chat format; leave out --chat" in err
     assert "--template" not in err
 
 

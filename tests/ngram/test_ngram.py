@@ -139,7 +139,7 @@ def test_special_words_are_refused_or_left_out(tmp_path):
     """<s> in the text is an error that names the file, unless it is to be skipped."""
     text = tmp_path / "t.txt"
     text.write_text("a <s> b\n")
-    with pytest.raises(ReadError, match="the text must not have the word <s>.*--skip-symbols"):
+    with pytest.raises(ReadError, match="the text must not contain the word <s>.*--skip-symbols"):
         train(str(text), order=2, out=str(tmp_path / "t.arpa"), discount_fallback=True)
     model = train(str(text), order=2, out=str(tmp_path / "t.arpa"), discount_fallback=True, skip_symbols=True)
     assert model.n_words == 2

@@ -59,7 +59,7 @@ def test_damage_and_other_charsets(tmp_path) -> None:
     url = made(tmp_path)
     whole = (tmp_path / "a.db").read_bytes()
     (tmp_path / "b.db").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ReadError, match="cannot be read as a database of SQLite"):
+    with pytest.raises(ReadError, match="cannot be read as an SQLite database"):
         dp.read(str(tmp_path / "b.db")).table()
     with sqlite3.connect(url) as database:
         database.execute("UPDATE notes SET text = CAST(x'ff' AS TEXT) WHERE id = 2")

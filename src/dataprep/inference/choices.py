@@ -174,7 +174,7 @@ def answer_choices(
     loaded = model if isinstance(model, ChatModel) else ChatModel.load(model, device=device)
     if chat and loaded.template is None:
         msg = (
-            "this model was trained without a chat template, so it cannot be asked in turns; leave out --chat "
+            "this model was trained without a chat template, so it cannot be asked in chat format; leave out --chat "
             "(chat=True)"
         )
         raise PlanError(msg)

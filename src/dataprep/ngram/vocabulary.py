@@ -77,7 +77,7 @@ class Vocabulary:
                 start = int(i)
                 word = block[start : start + 5].decode("utf-8", "replace").split()[0]
                 msg = (
-                    f"the text must not have the word {word}, which has a special meaning in a model; "
+                    f"the text must not contain the word {word}, which has a special meaning in a model; "
                     "remove it, or pass skip_symbols=True (--skip-symbols) to skip it"
                 )
                 raise ReadError(msg, where)

@@ -126,7 +126,7 @@ def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
 
 
 def is_instagram(head: bytes, url: str) -> bool:
-    """Return whether a file is a chat export of Instagram: Meta's JSON, and Instagram is named in `head` or `url`.
+    """Return whether a file is an Instagram chat export: Meta's JSON, and Instagram is named in `head` or `url`.
 
     - head: the file's first bytes.
     """

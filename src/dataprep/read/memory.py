@@ -47,7 +47,7 @@ def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     if once and key is None:
         msg = (
             f"nothing in {a_or_an(type(data).__name__)} identifies its rows, which can be read only once; set key= to "
-            'a name of its own, for example key="letters 2024-05-01"'
+            'a unique name, for example key="letters 2024-05-01"'
         )
         raise PlanError(msg)
     source = key or "rows"

@@ -28,7 +28,7 @@ ANY = "\0"  # the name of no column, for a reader that does not need the text
 
 
 def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
-    """Return whether `head`, a file's first bytes, is the beginning of a database of SQLite."""
+    """Return whether `head`, a file's first bytes, is the beginning of an SQLite database."""
     return head.startswith(MAGIC)
 
 
@@ -82,7 +82,7 @@ class Sqlite(JsonRecords):
                     stats.count("values_of_bytes", sum(isinstance(value, bytes) for value in row))
                     yield self._record(number, names, row)
         except sqlite3.Error as e:
-            msg = f"it cannot be read as a database of SQLite ({e}); check table= and query=, or copy it again"
+            msg = f"it cannot be read as an SQLite database ({e}); check table= and query=, or copy it again"
             raise ReadError(msg, piece.url) from e
 
     def _text_of(self, data: bytes) -> str | _TooLong:

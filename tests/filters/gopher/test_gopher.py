@@ -344,7 +344,7 @@ def test_keys():
         (lambda: FineWeb(word_split=2), "word_split=2 must be 'blanks'"),
         (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number of at least 0, or None"),
         (lambda: Gopher(max_hash_signs=float("nan")), "a number of at least 0"),
-        (lambda: Gopher(languages=("xx",)), "languages must be some of ar, ary, ary-Latn"),
+        (lambda: Gopher(languages=("xx",)), "languages must be among ar, ary, ary-Latn"),
         (lambda: Gopher(languages="en"), "must be a tuple of strings"),
         (lambda: Gopher(stop_words=("...",)), "'...' must have a letter"),
         (lambda: FineWeb(max_newline_ratio=True), "a number of at least 0"),

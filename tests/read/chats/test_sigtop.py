@@ -1,4 +1,4 @@
-"""The long text of sigtop, an export of Signal."""
+"""The long text of sigtop, a Signal export."""
 
 from __future__ import annotations
 

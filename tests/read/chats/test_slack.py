@@ -210,7 +210,7 @@ def test_hostile_files(tmp_path, monkeypatch) -> None:
     with pytest.raises(ReadError, match="damaged"):
         read_file(tmp_path / "e.zip")
     packed(tmp_path / "e.zip", {"users.json": USERS})
-    with pytest.raises(ReadError, match="not an export of Slack"):
+    with pytest.raises(ReadError, match="not a Slack export"):
         read_file(tmp_path / "e.zip")
 
 

@@ -205,7 +205,7 @@ class Gopher(ScoredFilter):
         unknown = [code for code in self.languages if code not in STOP_WORDS]
         if unknown:
             msg = (
-                f"Gopher: languages must be some of {', '.join(sorted(STOP_WORDS))}, not {', '.join(unknown)}; "
+                f"Gopher: languages must be among {', '.join(sorted(STOP_WORDS))}, not {', '.join(unknown)}; "
                 "set stop_words=, or switch the rule off with min_stop_words=None"
             )
             raise PlanError(msg)

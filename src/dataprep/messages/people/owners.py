@@ -25,7 +25,7 @@ class StatedAccount(NamedTuple):
 
 
 def zipped_package(url: str, me: str | None) -> Iterator[StatedAccount]:
-    """Yield the accounts in a data package of Discord.
+    """Yield the accounts in a Discord data package.
 
     Args:
         url: the zip.

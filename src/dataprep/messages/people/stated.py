@@ -92,7 +92,7 @@ def stated_by(source: tuple[str, Any]) -> Stated:
 
 
 def _accounts(url: str, reader: Telegram | Discord) -> Stated:
-    """Return the accounts in an export of Telegram or Discord."""
+    """Return the accounts in a Telegram or Discord export."""
     with files.open_read(url) as stream:
         head = stream.read(256).removeprefix(BOM).lstrip()
     if isinstance(reader, Discord) and is_package(head):
@@ -109,7 +109,7 @@ def _accounts(url: str, reader: Telegram | Discord) -> Stated:
 
 
 def _package(url: str, reader: Discord) -> Stated:
-    """Return the accounts that a data package of Discord states for one of its files of messages."""
+    """Return the accounts that a Discord data package states for one of its files of messages."""
     pack, (middle, channel) = Pack(url, folder_of(url, 3)), url.rstrip("/").split("/")[-3:-1]
     found = Stated()
     with contextlib.suppress(ReadError):  # the reader of messages reports these

@@ -87,7 +87,7 @@ class Discord(JsonExport):
 
         - document: the export without its messages.
 
-        Raises ReadError if it is not an export of Discord.
+        Raises ReadError if it is not a Discord export.
         """
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:

@@ -80,7 +80,7 @@ def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | 
             found = sorted((m[1], m[2], m[3], m[0]) for name in members(archive) if (m := CHANNEL.match(name)))
             if not found:
                 msg = (
-                    "the zip is not a data package of Discord: it has no files such as messages/c123/messages.json; "
+                    "the zip is not a Discord data package: it has no files such as messages/c123/messages.json; "
                     "name another reader with format="
                 )
                 raise ReadError(msg, piece.url, reason="not_a_chat")
@@ -113,7 +113,7 @@ def _records(stream: BinaryIO, url: str) -> list[Any]:
             if tuple(head[: len(FIELDS)]) != FIELDS:
                 shown = ",".join(head)[:80]
                 msg = (
-                    f"the file is not of Discord's data package: its first line is {shown!r}; "
+                    f"the file is not part of a Discord data package: its first line is {shown!r}; "
                     "name another reader with format="
                 )
                 raise ReadError(msg, url, 0)

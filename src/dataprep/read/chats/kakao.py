@@ -157,7 +157,7 @@ def _day(found: re.Match[str]) -> _Day:
 
 
 def is_kakao(head: bytes, url: str) -> bool:
-    """Return whether `head`, the first bytes of the file `url`, is the beginning of an export of KakaoTalk."""
+    """Return whether `head`, the first bytes of the file `url`, is the beginning of a KakaoTalk export."""
     lines = re.split(r"\r\n|\r|\n", head[:8_192].decode("utf-8", "replace"))
     lines = [line for line in lines if line.strip()][:HEAD_LINES]
     if files.suffix(url) == ".csv":

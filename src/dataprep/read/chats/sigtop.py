@@ -1,4 +1,4 @@
-"""The long text of sigtop (`-f text`), an export of Signal: fields of a message on lines of their own, then its text.
+"""The long text of sigtop (`-f text`), a Signal export: fields of a message on lines of their own, then its text.
 
     Conversation: Ilse Varga (+15550100)
 

@@ -124,7 +124,7 @@ def open_model(url: str) -> LibraryTokenizer:
     try:
         return LibraryTokenizer.from_sentencepiece(proto)
     except RuntimeError as e:
-        msg = f"is not a model of SentencePiece ({str(e)[:80]}); check the path"
+        msg = f"is not a SentencePiece model ({str(e)[:80]}); check the path"
         raise ReadError(msg, url) from e
 
 

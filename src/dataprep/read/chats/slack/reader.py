@@ -108,7 +108,7 @@ class Slack(ChatReader):
             days = sorted(m.groups() for name in names if (m := DAY.match(name)))
             if not days:
                 msg = (
-                    "the zip is not an export of Slack: it has no files such as general/2024-05-03.json; "
+                    "the zip is not a Slack export: it has no files such as general/2024-05-03.json; "
                     "name another reader with format="
                 )
                 raise ReadError(msg, url, reason="not_a_chat")

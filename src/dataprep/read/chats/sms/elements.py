@@ -143,7 +143,7 @@ def _parser(found: list[Element], url: str, backup: Backup) -> expat.XMLParserTy
 def _check_root(tag: str, url: str) -> None:
     if tag not in ROOTS:
         msg = (
-            f"the file is not a backup of SMS Backup & Restore: its root is <{tag[:40]}>, not <smses> or <calls>; "
+            f"the file is not an SMS Backup & Restore backup: its root is <{tag[:40]}>, not <smses> or <calls>; "
             "name another reader with format="
         )
         raise ReadError(msg, url, 0)

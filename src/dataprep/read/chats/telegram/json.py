@@ -74,7 +74,7 @@ class Telegram(JsonExport):
 
         - document: the parsed export without its messages.
 
-        Raises ReadError if it is not an export of Telegram.
+        Raises ReadError if it is not a Telegram export.
         """
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:

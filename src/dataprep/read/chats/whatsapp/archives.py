@@ -145,7 +145,7 @@ def _in_folder(url: str, archive: ZipFile, texts: list[str], *, alone: bool) -> 
 
 
 def sniff_whatsapp(head: bytes, url: str) -> bool:
-    """Return whether a file is an export of WhatsApp.
+    """Return whether a file is a WhatsApp export.
 
     - head: the first bytes of the file. For a zip, the first bytes of the text files inside decide instead.
     """

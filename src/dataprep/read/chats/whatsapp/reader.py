@@ -188,7 +188,7 @@ class _Chat:
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
-                f" {plan.impossible}; leave it out, or pass the order of this file"
+                f" {plan.impossible}; leave it out, or set it to the order in this file"
             )
             raise ReadError(msg, self.piece.url)
         names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
