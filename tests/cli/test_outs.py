@@ -56,7 +56,7 @@ import dataprep as dp
 def data(out, runner):
     return dp.Pipeline().run(dp.read("texts"), out=out, runner=runner)
 """
-SAID = r"(choose another|pass a) (file|folder)|exists|not a people file"
+SAID = r"(choose (another|a)|pass a) (file|folder)|exists|not a people file"
 
 
 def tree(home):

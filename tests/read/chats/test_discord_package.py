@@ -156,7 +156,7 @@ def test_hostile_files(tmp_path, monkeypatch) -> None:
         patched.setattr(discord_package, "MAX_BYTES", 200)
         read_file(tmp_path / "package.zip")
     packed(tmp_path / "package.zip", {"account/user.json": {}})
-    with pytest.raises(ReadError, match="not a data package"):
+    with pytest.raises(ReadError, match="not a Discord data package"):
         read_file(tmp_path / "package.zip")
     with pytest.raises(PlanError, match="must be the name"):
         Discord(me=" ")

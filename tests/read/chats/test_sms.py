@@ -146,7 +146,7 @@ BOMB = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "x" * 10}">' for n
         ('<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]><smses>&x;</smses>', "DOCTYPE"),
         ('<!DOCTYPE smses SYSTEM "http://example.org/x.dtd"><smses/>', "DOCTYPE"),
         ("<smses>" + sms('"&nbsp;"') + "</smses>", "truncated or damaged"),
-        ("<html><body/></html>", "not a backup"),
+        ("<html><body/></html>", "not an SMS Backup"),
         ("no xml", "truncated or damaged"),
         ("", "truncated or damaged"),
         ("<smses></smses>", "no records"),

@@ -117,7 +117,7 @@ def test_a_model_file_is_opened(tmp_path):
     (tmp_path / "a.model").write_bytes(theirs.serialized_model_proto())
     assert Tokenizer.load(tmp_path / "a.model").encode(TEXTS[0]) == theirs.encode(TEXTS[0])
     (tmp_path / "b.model").write_bytes(b"no model")
-    with pytest.raises(ReadError, match="not a model of SentencePiece"):
+    with pytest.raises(ReadError, match="not a SentencePiece model"):
         Tokenizer.load(tmp_path / "b.model")
 
 
