@@ -91,7 +91,7 @@ class Cost(NamedTuple):
 
 ARROW = "numpy pyarrow"
 PARQUET = f"{ARROW} pyarrow.parquet"
-RUN = f"{PARQUET} llvmlite pandas"  # pyarrow imports pandas, if it is there, to convert the first Python object
+RUN = f"{PARQUET} llvmlite"
 SHOWN = "as_json listed options wording"  # modules of `dataprep.cli`
 COMMAND = "from dataprep.cli import main; import sys; sys.argv = ['dataprep', {}]; main()"
 READ = "import dataprep as dp; docs = dp.read(PLACE + '/numbers.jsonl'); "
@@ -120,11 +120,11 @@ TABLE = {
     "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{PARQUET} rich.console", {}, 0, f"{SHOWN} status")),
     "inspect": (
         COMMAND.format("'inspect', PLACE + '/made'"),
-        Cost(f"{PARQUET} pandas rich.console", {"saved": 1}, 0, f"{SHOWN} look"),
+        Cost(f"{PARQUET} rich.console", {"saved": 1}, 0, f"{SHOWN} look"),
     ),
     "verify": (
         COMMAND.format("'verify', PLACE + '/made'"),
-        Cost(f"{PARQUET} pandas rich.console tiktoken tokenizers", {"saved": 2}, 0, f"{SHOWN} quiet tokens"),
+        Cost(f"{PARQUET} rich.console tiktoken tokenizers", {"saved": 2}, 0, f"{SHOWN} quiet tokens"),
     ),
 }  # fmt: skip
 UNWATCHED = {"version", "help", "import", "MinHash"}  # to watch the others, modules are imported first

@@ -15,6 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.errors import PlanError
+from dataprep.store import pandas_later
+
+pandas_later.put_off()
 
 Batch: TypeAlias = pa.RecordBatch
 Ids: TypeAlias = npt.NDArray[np.uint64]
