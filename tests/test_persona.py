@@ -503,7 +503,7 @@ def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, capl
     assert found.hash == tok.extended("chatml").hash
     assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
     assert made.shards.vocab_size == tok.vocab_size + 2
-    assert "the tokenizer gets <|im_end|>, <|im_start|> at its end" in caplog.text
+    assert "they are added at its end: <|im_end|>, <|im_start|>" in caplog.text
 
 
 def one_talk(folder, n, pauses):

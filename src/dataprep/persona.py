@@ -249,7 +249,7 @@ def persona(
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
         if missing := specials_of(written, list(tok.special)):
             tok = tok.extended(written.source if written.source in BUILT_IN else missing)
-            log.warning("%s, which the template uses, is added at the end of the tokenizer", ", ".join(missing))
+            log.warning("the tokenizer lacks tokens of the template; they are added at its end: %s", ", ".join(missing))
         tok.save(home)
     size = ChatTokenCounter(
         tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, max_length=max_length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -15,7 +16,8 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 
 # Put into a copy of the page: what sticks out of the window (boxes that scroll inside themselves aside), and what was
-# fetched. The copies are shown in frames, since a browser's window is not made as narrow as 400 pixels.
+# fetched. The copies are shown in frames, since a browser's window is not made as narrow as 400 pixels. The page's
+# policy, which allows only its own script, is left out of them.
 PROBE = """<script>
 addEventListener("load", () => {
   document.querySelectorAll("details").forEach(d => d.open = true);
@@ -31,6 +33,7 @@ addEventListener("load", () => {
   parent.postMessage([name, ...wide, out.slice(0, 5).join(" "), fetched.join(" ")].join(","), "*");
 });
 </script></body>"""
+POLICY = re.compile('<meta http-equiv="Content-Security-Policy"[^>]*>')
 FRAMES = """<!doctype html><title>frames</title><script>
 addEventListener("message", e => document.body.setAttribute("data-" + e.data.split(",")[0], e.data));
 </script><body>"""
@@ -63,7 +66,7 @@ def pages(rich, poor, chatty, tmp_path_factory):
     for name, folder in (("rich", rich), ("poor", poor), ("chatty", chatty)):
         write(str(folder), str(place / f"{name}.html"))
         page = (place / f"{name}.html").read_text(encoding="utf-8")
-        (place / f"{name}-probed.html").write_text(page.replace("</body>", PROBE), encoding="utf-8")
+        (place / f"{name}-probed.html").write_text(POLICY.sub("", page).replace("</body>", PROBE), encoding="utf-8")
     return place
 
 

@@ -81,7 +81,7 @@ def test_the_command_prints_them(noted, dataprep, tmp_path) -> None:
     assert noted.text_of(first.representatives[0][1]) in said
     assert f"({first.outliers[0][0]:.3f}) {noted.text_of(first.outliers[0][1])}" in said
     code, _, error = dataprep("clusters", noted.url, "--centroids", 1, "--source", "x")
-    assert (code, "--centroids counts" in error) == (1, True)
+    assert (code, "--centroids always counts" in error) == (1, True)
     blank = dp.read(str(_lines(tmp_path / "blank.jsonl", ["zzz"])))
     dp.Pipeline(SemDeDup(embed=letters, annotate=True)).run(blank, str(tmp_path / "blank"))
     assert "no document has a vector" in dataprep("clusters", tmp_path / "blank", "--centroids", 2)[1]

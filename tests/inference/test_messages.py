@@ -218,7 +218,7 @@ def test_a_base_without_marks(chats, tmp_path, dataprep, caplog):
         code, _, err = dataprep(*words, "--lora", 2)
     assert code == 1
     assert "lora would not learn the new tokens; set lora_targets=" in err
-    assert "gets <|im_end|>, <|im_start|> at its end" in caplog.text
+    assert "are added at its end: <|im_end|>, <|im_start|>" in caplog.text
     assert dataprep(*words)[0] == 0
     assert ChatModel.load(tmp_path / "out").template is not None
 
@@ -228,7 +228,7 @@ def test_wrong_arguments(trained, chats, tmp_path, dataprep, monkeypatch):
     model, shards = trained["chatml"], tmp_path / "shards"
     shards.mkdir()
     for words, said in (
-        ((chats,), "has messages, which are encoded for a model: name it with --init-from"),
+        ((chats,), "has messages, which are for a trained model: name it with "),
         ((tmp_path / "none.jsonl", "--init-from", model), "none.jsonl"),
         ((chats, "--init-from", model, "--set", "lr=x"), "lr='x' must be a number"),
         ((chats, "--init-from", model, "--val", 2), "--val 2.0 must be a share"),

@@ -299,6 +299,24 @@ def test_folders_of_other_storage():
     assert files.listdir(home) == ["c.txt"]
 
 
+def test_files_written_together_in_other_storage():
+    """They appear when the first one is complete; one with an error never does."""
+    home = "memory://together"
+    with files.atomic(f"{home}/a") as a:
+        with files.atomic(f"{home}/b") as b:
+            b.write(b"b")
+        with pytest.raises(ZeroDivisionError), files.atomic(f"{home}/c") as c:
+            c.write(b"c")
+            raise ZeroDivisionError
+        a.write(b"a")
+        assert files.listdir(home) == []
+    assert files.listdir(home) == ["a", "b"]
+    with pytest.raises(ZeroDivisionError), files.atomic(f"{home}/d"), files.atomic(f"{home}/e"):
+        raise ZeroDivisionError
+    files.write_bytes(f"{home}/f", b"f")
+    assert files.listdir(home) == ["a", "b", "f"]
+
+
 @pytest.mark.parametrize(
     ("url", "name", "suffix", "packed"),
     [("a/b.JSONL", "b.JSONL", ".jsonl", False), ("b.jsonl.zst", "b.jsonl.zst", ".jsonl", True), ("a/", "a", "", False),

@@ -273,15 +273,31 @@ def open_read(url: str) -> BinaryIO:
 def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
 
+    In other storage, a file that is opened while another one is open appears together with that one.
+
     - synced: as in `atomic.whole`.
     """
     if not is_local(url):
         fs, path = fs_of(url)
+        if fs._intrans:  # noqa: SLF001 - whether a transaction has begun
+            yield from _joined(fs, path)
+            return
         with fs.transaction, fs.open(path, "wb") as f:
             yield f
         return
     with whole(path_of(url), synced=synced) as f:
         yield f
+
+
+def _joined(fs: Any, path: str) -> Iterator[BinaryIO]:
+    """Yield a file of a transaction that has begun, since fsspec cannot nest them; after an error it is discarded."""
+    with fs.open(path, "wb") as f:
+        try:
+            yield f
+        except BaseException:
+            fs.transaction.files.remove(f)
+            f.discard()
+            raise
 
 
 def sweep(url: str) -> None:

@@ -114,7 +114,7 @@ def test_without_the_detector(tmp_path, monkeypatch) -> None:
     (tmp_path / "a.txt").write_bytes(form.format("Zoë", "déjà vu là-bas").encode("cp1252"))
     assert read(tmp_path / "a.txt")[0][0]["text"] == "déjà vu là-bas"
     (tmp_path / "a.txt").write_bytes(form.format("Анна", "привет, как дела").encode("cp1251"))
-    with pytest.raises(ReadError, match=r"the text is not UTF-8, .*pip install 'dataprep-lm\[warc\]'; or convert"):
+    with pytest.raises(ReadError, match=r"the text is not UTF-8; .*pip install 'dataprep-lm\[warc\]'; or convert"):
         read(tmp_path / "a.txt")
 
 
