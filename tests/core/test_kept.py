@@ -88,8 +88,11 @@ def test_what_a_stage_masks_is_in_no_kept_file(given) -> None:
 @pytest.mark.parametrize("stage", [dp.chats.Pseudonyms(key=b"k" * 32), dp.chats.Consent(refused=("Ana",))])
 def test_what_a_stage_hides_is_not_kept(given, stage) -> None:
     """One sentence before any work, also for an input that was hidden."""
+    said = {"chat": "c", "author": "Ana", "kind": "text", "text": "hello"}
+    (given / "chat.jsonl").write_text(json.dumps(said))
+    docs = dp.read(str(given / "chat.jsonl"), columns=["chat", "author", "kind"])
     with pytest.raises(PlanError, match=f"keep_dropped=True would keep what {stage.name} hides"):
-        dp.Pipeline(dp.Exact(), stage).run(read(given), str(given / "out"), keep_dropped=True)
+        dp.Pipeline(dp.Exact(), stage).run(docs, str(given / "out"), keep_dropped=True)
     assert not (given / "out").exists()
 
 

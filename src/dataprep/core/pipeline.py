@@ -18,7 +18,6 @@ from .model.stage import Stage
 from .output.commit import Output
 from .run.context import context_of
 from .run.execute import execute
-from .run.kept import check_can_keep
 from .run.kept import keep_dropped as save_dropped
 from .run.plan import Plan
 from .run.runner import Runner
@@ -73,10 +72,10 @@ class Pipeline:
         Raises PlanError if `keep_dropped` is True and a stage hides the input.
         """
         guard()
-        if keep_dropped:
-            check_can_keep(docs, self.stages)
         context = context_of(runner)
         plan = self.plan(docs, out, context)
+        if keep_dropped:
+            plan.check_hides_nothing()
         with Output(plan.out, open_dataset).begin(plan.wanted, replace=replace) as work:
             if work.result is None:
                 execute(plan, work, context)

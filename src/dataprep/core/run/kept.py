@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataprep.errors import PlanError
 from dataprep.store import lease
 from dataprep.store.key import key
 
@@ -21,17 +20,7 @@ from ..output.layout import Folder
 from ..output.state import DATASET, Recipe
 from .account import Account
 from .context import Context
-from .plan import hides_input
 from .seal import seal
-
-
-def check_can_keep(docs: Dataset, stages: Sequence[Stage | Estimator]) -> None:
-    """Raise PlanError if dropped documents must not be kept, since a stage hides the input."""
-    hiding = [stage.name for stage in stages if getattr(stage, "hides", False)]
-    if hiding or hides_input(docs):
-        who = hiding[0] if hiding else "a stage that made the input"
-        msg = f"keep_dropped=True would keep what {who} hides; leave it out"
-        raise PlanError(msg)
 
 
 def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Context) -> None:

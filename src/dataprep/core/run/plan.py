@@ -141,6 +141,13 @@ class Plan:
             docs = docs.of(replace(part, forgotten=listed) for part in docs.parts)
         return cls(docs, steps, out, wanted, sources)
 
+    def check_hides_nothing(self) -> None:
+        """Raise PlanError if dropped documents must not be saved, since a stage hides the input."""
+        hiding = [step.stage.name for step in self.steps if getattr(step.stage, "hides", False)]
+        if self.wanted.private:
+            msg = f"keep_dropped=True would keep what {(*hiding, 'a stage that made the input')[0]} hides; leave it out"
+            raise PlanError(msg)
+
     def prepare(self, workers: int) -> None:
         """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
