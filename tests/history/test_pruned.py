@@ -175,10 +175,12 @@ def test_a_result_that_hides_removes_the_pruned_steps(pruned, tmp_path):
 
 def test_a_killed_prune_is_ended_by_the_next(tmp_path, monkeypatch):
     """At each rename and deletion: the tables are the same at once, and the next call leaves the same files."""
-    made = run(tmp_path)
+    made = run(tmp_path, keep_dropped=True)
+    assert len(Folder(made.url).steps) == 3  # one has the dropped documents
     before = tables_of(made.url)
     shutil.copytree(made.url, tmp_path / "whole")
     pruning.prune(Folder(made.url))
+    assert len(Folder(made.url).steps) == 2
     out, wanted, tried = tmp_path / "out", bytes_of(tmp_path / "out"), 0
     for _ in kills(monkeypatch, tmp_path / "whole", out, lambda: pruning.prune(Folder(made.url)), step=2):
         tried += 1

@@ -99,7 +99,8 @@ def prune(
         with lease.all_held(home.url for home in found):
             freed = sum(map(pruning.prune, found))
         kept = [home.path(name) for home in found for name in owned.foreign(home.url, pruning.REMOVED)]
-        say(f"removed the steps, unfinished and replaced files of {counted(len(found), 'folder')}, {decimal(freed)}")
+        what = "saved texts and verdicts, unfinished and replaced files"
+        say(f"removed the {what} of {counted(len(found), 'folder')}, {decimal(freed)}; drop and cut tables are kept")
     if kept:
         more = f" and {counted(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
         say(f"kept {kept[0]}{more}, which dataprep did not write")
