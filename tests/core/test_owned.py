@@ -172,12 +172,12 @@ def test_nobody_writes_while_clean_removes(tmp_path, monkeypatch, all_):
     out, remove, refused = str(tmp_path / "runs" / "one"), owned.remove, []
     Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), out)
 
-    def watched(url, names):
+    def watched(url, names, **more):
         for folder in {url, out}:
             with pytest.raises(InUse), held(folder):
                 pass
             refused.append(folder)
-        return remove(url, names)
+        return remove(url, names, **more)
 
     monkeypatch.setattr(owned, "remove", watched)
     prune(str(tmp_path / "runs"), all_)

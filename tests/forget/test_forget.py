@@ -19,6 +19,7 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.stage import Stage
 from dataprep.core.output.forget_list import listed
 from dataprep.core.output.layout import Folder
+from dataprep.core.output.pruning import prune
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Family
@@ -386,6 +387,16 @@ def test_a_message_takes_its_conversation(tmp_path):
     assert texts(sealed.url) == [f"m{n}" for n in range(9) if n != 4]
     again = dp.Pipeline(stage).run(dp.open_dataset(str(sealed.url)), str(tmp_path / "again"))
     assert texts(again.url) == ["m0 m1 m2", "m3 m5", "m6 m7 m8"]
+
+
+def test_a_message_takes_its_conversation_after_a_prune(tmp_path):
+    """The table that names its messages is that of a saved step, of which only the tables are left."""
+    docs = laws.dataset_of(tmp_path, [f"m{n}" for n in range(9)], parts=1)
+    sealed = dp.Pipeline().run(docs, str(tmp_path / "run" / "messages"))
+    talks = dp.Pipeline(Joins(), dp.Exact()).run(sealed, str(tmp_path / "run" / "talks"))
+    prune(Folder(talks.url))
+    forget(str(tmp_path / "run"), [4])
+    assert texts(talks.url) == ["m0 m1 m2", "m6 m7 m8"]
 
 
 def test_joined_datasets_number_their_documents_anew(tmp_path):

@@ -123,7 +123,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("verify", "tokens", "verify", help=
                "Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."),
         Listed("prune", "runs", "prune", help=
-               "Delete the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped "
+               "Delete the inputs and verdicts that deduplications saved; `dataprep why` then cannot show dropped "
                "texts."),
         Listed("forget", "runs", "forget", help=
                "Remove documents from all results of a run, and from every rerun; without --ids, finish an "

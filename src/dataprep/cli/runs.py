@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
-from dataprep.core.output import owned
-from dataprep.core.output.layout import REPLACED, STEPS, UNFINISHED, Folder
+from dataprep.core.output import owned, pruning
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import refuse_newer
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
@@ -22,7 +22,6 @@ from dataprep.store.stopping import clean_end
 from .options import Memory, RunFolder, Screen, Timeout, Workers, runner_of, say
 from .trial import dry_run as dry_run_of
 
-SAVED = (STEPS, UNFINISHED, REPLACED)  # what `clean` removes
 SHOWN = 20  # copies, ids and files that `forget` prints
 
 
@@ -75,9 +74,10 @@ def prune(
     folder: RunFolder,
     all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,
 ) -> None:
-    """Delete the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped texts.
+    """Delete the inputs and verdicts that deduplications saved; `dataprep why` then cannot show dropped texts.
 
-    The files of an unfinished result, and of one that was replaced, are removed too.
+    The tables of dropped documents and cut spans are kept. The files of an unfinished result, and of one that was
+    replaced, are removed too.
 
     Files that dataprep did not write are kept, and a message names the first of them.
     """
@@ -95,11 +95,12 @@ def prune(
     else:
         inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
         homes = [home for home in map(Folder, inside) if home.is_of_a_run or home.kind is not None]
-        found = [home for home in homes if any(files.exists(home.path(name)) for name in SAVED)]
+        found = [home for home in homes if any(files.exists(home.path(name)) for name in pruning.REMOVED)]
         with lease.all_held(home.url for home in found):
-            freed = sum(owned.remove(home.url, SAVED) for home in found)
-        kept = [home.path(name) for home in found for name in owned.foreign(home.url, SAVED)]
-        say(f"removed the steps, unfinished and replaced files of {counted(len(found), 'folder')}, {decimal(freed)}")
+            freed = sum(map(pruning.prune, found))
+        kept = [home.path(name) for home in found for name in owned.foreign(home.url, pruning.REMOVED)]
+        what = "saved texts and verdicts, unfinished and replaced files"
+        say(f"removed the {what} of {counted(len(found), 'folder')}, {decimal(freed)}; drop and cut tables are kept")
     if kept:
         more = f" and {counted(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
         say(f"kept {kept[0]}{more}, which dataprep did not write")

@@ -25,7 +25,7 @@ from dataprep.unicode.valid import printable
 from .options import RunFolder, Screen
 
 SHOWN_CHARS = 1_500  # of each text: a screen
-NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep prune` removed that step)"
+NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep prune` removed its texts)"
 MOST_SPANS = 5  # of one stage in one document
 MOST_RULE_CUTS, SHOWN_OF_CUT = 50, 160
 

@@ -95,7 +95,7 @@ def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:
 
 
 def _drop_tables(folders: Iterable[Folder]) -> Iterator[pa.Table]:
-    """Yield the rows of the drop tables of those Datasets that are complete."""
+    """Yield the rows of the drop tables of those Datasets that are complete, and of pruned steps."""
     for folder in folders:
-        for batch in read_tables(folder.url, DROPS) if folder.manifest is not None else ():
+        for batch in read_tables(folder.url, DROPS):
             yield pa.Table.from_batches([batch])

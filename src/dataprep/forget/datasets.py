@@ -25,7 +25,17 @@ from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.output import owned
 from dataprep.core.output.commit import Work
 from dataprep.core.output.forget_list import REASON
-from dataprep.core.output.layout import PART_FILES, RECEIPTS, UNFINISHED, Folder, numbered
+from dataprep.core.output.layout import (
+    DATA,
+    PART_FILES,
+    PRUNED,
+    RECEIPTS,
+    RECIPE,
+    REPLACED,
+    UNFINISHED,
+    Folder,
+    numbered,
+)  # fmt: skip
 from dataprep.core.output.records import Id
 from dataprep.core.output.state import File, Manifest, Receipt, Shard, WrittenShard
 from dataprep.core.run.seal import Flow, write_shard, write_table
@@ -71,6 +81,26 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     _restate(work, old, new, ids)
     work.commit(new)
     return sum(map(len, hits.values()))
+
+
+def remove_examples(folder: Folder, ids: Ids, forgotten: str | None) -> None:
+    """Remove what quotes documents from a saved step of which `dataprep prune` left only the tables.
+
+    Documents that a killed call left there, and those of a run that saves them again, are removed too.
+
+    - ids: the documents' ids, ascending.
+    - forgotten: the hash of all ids on the folder's list, which the records state.
+    """
+    owned.remove(folder.url, [DATA, UNFINISHED, REPLACED])
+    for url in folder.receipts():
+        receipt = Receipt.of(receipts.read(url), url)
+        if (stats := _without_examples(receipt.stats, ids)) != receipt.stats:
+            replace(receipt, stats=stats).save(url)
+    record = folder.record
+    assert record is not None, "it was pruned"
+    replace(record, stats=_without_examples(record.stats, ids), forgotten=forgotten).save(folder.path(PRUNED))
+    if (recipe := folder.recipe) is not None:
+        replace(recipe, forgotten=forgotten).save(folder.path(RECIPE))
 
 
 def ids_in_shard(folder: Folder, shard: Shard, ids: Ids) -> Ids:

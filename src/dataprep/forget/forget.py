@@ -23,7 +23,7 @@ from dataprep.store import files, lease
 from dataprep.store.atomic import remove_empty
 
 from .copies import Copy
-from .datasets import remove_documents
+from .datasets import remove_documents, remove_examples
 from .family import Family, Member
 from .filters import refill_filters
 from .leftovers import remaining_files, remove_work_files
@@ -137,7 +137,10 @@ def _remove(plan: Removal, member: Member) -> dict[str, int]:
     has_gone = any(map(len, gone.values()))
     removed = {member.folder.url: 0} if is_tokens else {}
     for folder in (*member.saved, member.folder):
-        if not folder.is_sealed and (has_gone or is_tokens):
+        if folder.is_pruned:
+            if has_gone:
+                remove_examples(folder, plan.gone[folder], forgotten)
+        elif not folder.is_sealed and (has_gone or is_tokens):
             remove_unfinished(folder, forgotten)
         elif has_gone and is_tokens:
             removed[folder.url] = remove_token_documents(folder, gone, forgotten)

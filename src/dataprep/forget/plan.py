@@ -109,8 +109,8 @@ def _gone(family: Family, lists: Mapping[Member, Ids]) -> dict[Folder, Ids]:
         more = union(made_of_them[parent] + np.uint64(offset << POSITION_BITS) for parent, offset in member.parents)
         on_list = lists.get(member, NO_IDS)
         for folder in member.datasets:
+            more = np.union1d(more, joined_documents(folder, np.union1d(on_list, more)))
             if folder.manifest is not None:
-                more = np.union1d(more, joined_documents(folder, np.union1d(on_list, more)))
                 more = np.union1d(more, windows_of_same(folder, np.union1d(on_list, more)))
             gone[folder] = np.union1d(on_list, more)
         made_of_them[member] = more

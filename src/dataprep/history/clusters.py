@@ -184,7 +184,8 @@ class Clusters:
         roots = self._counts(HERE)[0]
         if not len(roots):
             return Counter()
-        texts = (batch for one in datasets(self.url) for batch in open_dataset(one.url).batches(["id", "source"]))
+        whole = (one for one in datasets(self.url) if one.is_dataset)
+        texts = (batch for one in whole for batch in open_dataset(one.url).batches(["id", "source"]))
         kept, kept_names = sources_of(roots, itertools.chain(self._drops(), texts))
         codes, names = sources_of(self.ids, self._drops())
         of, to = codes, np.where(self.homes == HERE, kept[B.find_sorted(roots, self.roots)[0]], UNKNOWN)
@@ -325,7 +326,7 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
 
 def _without_moved(rows: pa.RecordBatch, folder: str) -> pa.RecordBatch:
     """Return the rows without documents whose text became part of another, such as messages of a conversation."""
-    for stage in Stats.from_json(manifest.stats if (manifest := Folder(folder).manifest) else []):
+    for stage in Stats.from_json(manifest.stats if (manifest := Folder(folder).record) else []):
         if stage.moved:
             moved = pc.is_in(rows.column("reason").cast(pa.string()), pa.array(sorted(stage.moved)))
             of_stage = pc.equal(rows.column("stage").cast(pa.string()), stage.name)

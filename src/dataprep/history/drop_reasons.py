@@ -95,7 +95,7 @@ class DropReasons:
         groups: list[_RowGroup] = []
         for home, shift in lineage(url):
             for folder in (Folder(home), *Folder(home).saved):
-                for table in folder.tables(DROPS) if folder.is_dataset else ():
+                for table in folder.tables(DROPS):
                     groups += _row_groups(table, shift << B.POSITION_BITS)
         self.waiting = sorted(groups, key=lambda group: -group.first)
         self.open: list[_RowGroup] = []

@@ -60,7 +60,8 @@ class RemovedHit:
         id: the document's id.
         source: the document's source.
         times: removed occurrences.
-        causes: the stages and rules that removed them; () if the stages cannot be run again.
+        causes: the stages and rules that removed them; () if the stages cannot be run again, or if `dataprep prune`
+            removed what they read.
         around: the characters before and after the first occurrence; None if they are private, or too long.
     """
 
@@ -211,7 +212,7 @@ def _causes(documents: DocumentsAsRead, id_: int, text: str, times: int) -> Iter
 def _drop(url: str, id_: int) -> Drop | None:
     try:
         drops = follow(url, id_).drops
-    except PlanError:  # no table has it, such as after `dataprep prune`
+    except PlanError:  # no table has it
         return None
     return drops[0] if drops and drops[0].id == id_ and drops[0].reason != REASON else None
 

@@ -78,7 +78,7 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     results = {
         folder: [p for p in problems if p.file not in STATE and p.do != STOPPED] for folder, problems in damaged.items()
     }
-    results = {folder: some for folder, some in results.items() if some and (folder.kind or is_index(folder.url))}
+    results = {at: some for at, some in results.items() if some and (at.kind or at.is_pruned or is_index(at.url))}
     hiding = {folder for folder in results if _hides_input(folder)}
     for folder in results.keys() - hiding:
         if not is_index(folder.url):
@@ -110,7 +110,8 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
 def _hides_input(folder: Folder) -> bool:
     """Return whether the pipeline that made a Dataset hides its input, so that no file lists its input files."""
     home = home_of_step(folder)
-    return folder.is_dataset and not files.exists(origin_url(home)) and home.any_origin is None
+    is_dataset = folder.is_dataset or folder.is_pruned
+    return is_dataset and not files.exists(origin_url(home)) and home.any_origin is None
 
 
 def home_of_step(folder: Folder) -> Folder:
@@ -129,7 +130,7 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
         return [f"{step}/{name}" for name in files.listdir(folder.path(step)) if name != INPUT]
     if kind not in (DATA, DROPS, CUTS):  # of token shards, or the table of unread files
         return [damaged]
-    shards = folder.sealed.shards
+    shards = (folder.record or folder.sealed).shards
     part = next((one.drops for one in shards if damaged in (one.name, one.drops, one.cuts)), damaged)
     paths = {path for one in shards if one.drops == part for path in (one.name, one.drops, one.cuts) if path}
     stating = [url for url in folder.receipts() if _states(folder, url, paths)]

@@ -100,7 +100,7 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
         done = 0
         for place in (*final.saved, final):
             if not place.is_dataset:
-                break  # `dataprep prune` removed what the next stages read
+                break  # `dataprep prune` removed the text that the next stages read
             stats = Stats.from_json(place.sealed.stats)
             if any(HIDDEN in stage.into for stage in stats):
                 break

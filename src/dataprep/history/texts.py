@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from dataprep.core.inputs import look_up
-from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
 from dataprep.core.output.forget_list import REASON, listed
@@ -120,10 +119,10 @@ class DocumentsAsRead:
         return next(found, None) or (self._dropped_first if folders else self._input).get(id_)
 
     def _rows(self, url: str) -> dict[int, Row]:
-        """Return the rows of the documents in a Dataset."""
+        """Return the rows of the documents in a Dataset; none if `dataprep prune` removed them."""
         if url not in self._stored:
             folder, rows = Folder(url), list[Row]()
-            for shard in folder.sealed.shards:
+            for shard in () if folder.is_pruned else folder.sealed.shards:
                 if self.ids and shard.last_id is not None and shard.last_id >= self.ids[0]:
                     rows += rows_of_ids(folder.path(shard.name), self.ids)
             self._stored[url] = {row["id"]: row for row in rows}
@@ -140,7 +139,8 @@ class DocumentsAsRead:
     def _stages(self, url: str) -> list[str]:
         """Return the labels of the stages of a Dataset, in their order."""
         if url not in self._labels:
-            self._labels[url] = [stage.name for stage in open_dataset(url).stats]
+            record = Folder(url).record or Folder(url).sealed
+            self._labels[url] = [one["name"] for one in record.stats]
         return self._labels[url]
 
     @cached_property
@@ -165,8 +165,7 @@ class DocumentsAsRead:
         for folder in datasets(self.url, saved=False):
             first, ids = next(iter(folder.saved), folder), self.ids
             if first != folder:
-                tables = first.tables(DROPS) if first.is_dataset else []
-                dropped = {row["id"] for at in tables for row in rows_of_ids(at, ids, SCHEMAS[DROPS])}
+                dropped = {row["id"] for at in first.tables(DROPS) for row in rows_of_ids(at, ids, SCHEMAS[DROPS])}
                 ids = [id_ for id_ in ids if id_ in dropped]
             found |= {id_: self._input[id_] for id_ in ids if id_ in self._input}
         return found

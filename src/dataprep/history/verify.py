@@ -22,6 +22,7 @@ from dataprep.core.output.layout import (
     LOCK,
     MANIFEST,
     ORIGIN,
+    PRUNED,
     RECEIPTS,
     RECIPE,
     RUN,
@@ -65,7 +66,7 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
-    hashes of its files; for token shards, see `verify_shards`.
+    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are no problem.
 
     Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
     Replaced if a result was replaced while it was read.
@@ -115,10 +116,11 @@ def _damaged_receipts(url: str) -> list[Problem]:
 def _sealed(url: str) -> list[Folder]:
     """Return the Datasets of a run with their saved steps, then its token shards, indexes, tokenizers and presets."""
     try:
-        datasets = [folder for folder in walk(url) if folder.kind == DATASET]
+        datasets = [folder for folder in walk(url) if folder.kind != TOKENS]
     except DataprepError:  # a manifest or run.json that cannot be read, which is reported as a problem of its folder
         some = [folder for folder in map(Folder, (*inside(url), url)) if folder.kind == DATASET]
-        datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
+        places = (one for home in some for one in (*(step.input for step in home.steps), home))
+        datasets = [one for one in places if one.is_dataset or one.is_pruned]
     homes = [url, *inside(url), *(one.path(OWN) for one in datasets)]
     models = [Folder(at) for at in dict.fromkeys(homes) if kind_of(at)]
     datasets += [kept for one in datasets if one.readable is not None and (kept := one.kept).is_dataset]
@@ -161,7 +163,7 @@ def _damaged_results(folder: Folder, runner: Runner) -> list[Problem]:
             return [*of_model, *verify_shards(folder.url, runner), *_records(folder)[1]]
         return of_model if is_model and folder.kind is None else [*of_model, *_dataset(folder, runner)]
     except DataprepError as e:
-        return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
+        return [Problem(PRUNED if folder.is_pruned else MANIFEST, " ".join(str(e).split()), AGAIN)]
 
 
 def _index(folder: Folder, runner: Runner) -> list[Problem]:
@@ -205,12 +207,12 @@ class _StoredFile:
 
 
 def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
-    manifest = folder.manifest
+    manifest = folder.record
     if manifest is None:
         return [Problem(MANIFEST, "another process removed it while it was checked", AGAIN)]
     records, problems = _records(folder)
-    items = [_StoredFile(folder.url, s.name, s.size, s.hash, s.docs) for s in manifest.shards]
-    stated = [one for url, made in records for one in _tables(folder, url, made)]
+    items = [_StoredFile(folder.url, s.name, s.size, s.hash, s.docs) for s in manifest.shards if not folder.is_pruned]
+    stated = [one for url, made in records for one in _tables(folder, manifest, url, made)]
     stated += [manifest.unread] if manifest.unread is not None else []
     items += [_StoredFile(folder.url, one.name, one.size, one.hash) for one in stated]
     problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
@@ -276,12 +278,12 @@ def _inside(url: str) -> Iterator[str]:
             yield from _inside(at)
 
 
-def _tables(folder: Folder, url: str, made: Sequence[File]) -> Iterator[File]:
+def _tables(folder: Folder, manifest: Manifest, url: str, made: Sequence[File]) -> Iterator[File]:
     """Yield the files that only the receipt at `url` states, by their paths in the folder."""
-    home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
+    home, named = url.rpartition("/")[0].removeprefix(f"{folder.url}/"), manifest.names()
     for one in made:
         name = posixpath.normpath(files.join(home, one.name))
-        if name.startswith(f"{STEPS}/") or (name.startswith((f"{DROPS}/", f"{CUTS}/")) and name in folder.named):
+        if name.startswith(f"{STEPS}/") or (name.startswith((f"{DROPS}/", f"{CUTS}/")) and name in named):
             yield replace(one, name=name)
 
 
@@ -315,7 +317,7 @@ def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
     "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others,
-    and all but "kind" for a tokenizer and a preset.
+    and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are 0.
     """
     if kind := kind_of(url):
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}
@@ -326,5 +328,6 @@ def stated_totals(url: str) -> dict[str, Any]:
     if tokens is not None:
         totals = {"kind": TOKENS, "documents": tokens.documents, "bytes": tokens.bytes}
         return {**totals, "tokens": tokens.tokens, "root": Shards.open(url).root}
-    made = Folder(url).sealed
-    return {"kind": DATASET, "documents": made.docs, "bytes": made.bytes, "tokens": None, "root": None}
+    made = None if Folder(url).is_pruned else Folder(url).sealed
+    documents, n_bytes = (0, 0) if made is None else (made.docs, made.bytes)
+    return {"kind": DATASET, "documents": documents, "bytes": n_bytes, "tokens": None, "root": None}

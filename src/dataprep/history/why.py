@@ -112,9 +112,9 @@ def _rows(row: type[AnyRow], kind: str, folders: Sequence[str], id_: int) -> Ite
 
 
 def _row(url: str, id_: int) -> dict[str, Any] | None:
-    """Return the row of a document in a sealed Dataset, or None."""
+    """Return the row of a document in a Dataset; None if it is not there, or if `dataprep prune` removed it."""
     folder = Folder(url)
-    for shard in folder.sealed.shards:
+    for shard in () if folder.is_pruned else folder.sealed.shards:
         if shard.last_id is not None and shard.last_id >= id_:
             for row in rows_of_id(folder.path(shard.name), id_):
                 return row

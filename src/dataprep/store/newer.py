@@ -16,7 +16,9 @@ from typing import Any
 from dataprep.errors import NewerFormat
 
 FORMAT = 1
-STATE = re.compile(r"(manifest|recipe|draft|run|receipt|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
+STATE = re.compile(
+    r"(manifest|pruned|recipe|draft|run|receipt|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine"
+)
 PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
 RECEIPT = re.compile(r"[^.].*\.json")
 RECEIPTS = (  # places in which all JSON with a checksum is receipts

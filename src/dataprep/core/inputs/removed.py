@@ -217,9 +217,10 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     Raises PlanError if it cut nothing.
     """
     labels: dict[str, Folder] = {}
-    by_rule = {one["name"] for folder in folders for one in folder.sealed.stats if one.get("cuts")}
-    for folder in folders:  # the statistics of a folder include those of the saved ones before it
-        for one in folder.sealed.stats:
+    stats = {folder: (folder.record or folder.sealed).stats for folder in folders}
+    by_rule = {one["name"] for some in stats.values() for one in some if one.get("cuts")}
+    for folder, some in stats.items():  # the statistics of a folder include those of the saved ones before it
+        for one in some:
             if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage

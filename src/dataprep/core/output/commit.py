@@ -40,6 +40,7 @@ from .layout import (
     LOCK,
     MANIFEST,
     ORIGIN,
+    PRUNED,
     RECEIPTS,
     RECIPE,
     REPLACED,
@@ -387,7 +388,7 @@ def _settle(out: str) -> None:
     owned.remove(out, [files.join(UNFINISHED, name) for name in files.listdir(begun.url) if name != RECIPE])
     if files.exists(begun.path(RECIPE)):  # last, since it tells a repeated call what to do
         owned.move((begun.path(RECIPE), folder.path(RECIPE)))
-    owned.remove(out, [UNFINISHED])
+    owned.remove(out, [UNFINISHED, PRUNED])
     owned.settle(out)
 
 

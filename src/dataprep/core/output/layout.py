@@ -8,7 +8,8 @@ OUT/forget.parquet     documents to leave out (`forget_list.py`)
 OUT/data/              documents (shards)
 OUT/drops/ cuts/       tables of dropped documents, and of spans cut out of texts, one per part (task)
 OUT/receipts/          records of finished work, one per part
-OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read
+OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read; after
+                                      `dataprep prune` only input/drops, cuts and their records (`pruning.py`)
 OUT/index/             a suffix index: manifest.json, recipe.json and origin.json of its own, and shards/
 OUT/_unfinished/       the same files of the next result, until it is complete (`commit.py`)
 OUT/_replaced/         the files of the result before, for those who still read it; the next run removes them
@@ -44,6 +45,7 @@ KEPT_STEP = 99  # the number of the step that keeps dropped documents
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
 LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
+PRUNED = "pruned.json"  # the manifest of a saved input of which `dataprep prune` left only the tables
 DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
 DATASET_FILES = {
     MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
@@ -115,6 +117,19 @@ class Folder:
         """The paths of the files that the manifest names; empty if the folder is not complete."""
         return set() if self.complete is None else set(self.complete.names())
 
+    @property
+    def is_pruned(self) -> bool:
+        """True if this is the saved input of an Estimator, of which `dataprep prune` left only the tables."""
+        return not self.is_sealed and files.exists(self.path(PRUNED))
+
+    @cached_property
+    def record(self) -> Manifest | None:
+        """The manifest that lists the tables of a complete Dataset or of a pruned one; None if there is none.
+
+        Raises CorruptShard if it is not one that dataprep wrote.
+        """
+        return Manifest.load(self.path(PRUNED)) if self.is_pruned else self.manifest
+
     @cached_property
     def _stated(self) -> dict[str, Any]:
         found = files.read_json(self.path(MANIFEST)) if self.is_sealed else {}
@@ -185,6 +200,9 @@ class Folder:
     @property
     def sealed(self) -> Manifest:
         """The manifest of a complete Dataset. Raises ReadError if there is none."""
+        if self.is_pruned:
+            msg = "`dataprep prune` removed the documents of this step; only its drop and cut tables are left"
+            raise ReadError(msg, self.url)
         if self.manifest is None:
             msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
             raise ReadError(msg, self.url)
@@ -234,7 +252,8 @@ class Folder:
 
     def tables(self, kind: str) -> list[str]:
         """Return the URLs of all tables of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
-        return [self.path(name) for name in (self.manifest.tables(kind) if self.manifest is not None else ())]
+        record = self.record
+        return [] if record is None else [self.path(name) for name in record.tables(kind)]
 
     @property
     def steps(self) -> list[Folder]:
@@ -248,7 +267,7 @@ class Folder:
 
     @property
     def saved(self) -> list[Folder]:
-        """The folders of the Estimators' saved inputs, as listed in the manifest; they may have been deleted."""
+        """The folders of the Estimators' saved inputs, as listed in the manifest; they may have been pruned."""
         return [Folder(self.path(name)) for name in (self.manifest.saved if self.manifest is not None else ())]
 
     @property

@@ -12,7 +12,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
@@ -38,6 +38,7 @@ from .layout import (
     DROPS,
     INPUT,
     MANIFEST,
+    PRUNED,
     RECEIPTS,
     RECIPE,
     REPLACED,
@@ -63,7 +64,7 @@ _TOKENS = (  # of shards
 _INDEX = rf"/{_ASIDE}{_ORIGIN}"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
-    rf"({_ASIDE}({MANIFEST}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
+    rf"({_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
     rf"|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
@@ -164,15 +165,16 @@ def ours(out: str, names: Iterable[str]) -> list[str]:
     return _divided(out, names)[0]
 
 
-def remove(out: str, names: Iterable[str]) -> int:
+def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
     """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
 
     Other empty folders are kept, unless the journal names a file in them.
 
     - names: the files and folders in `out` in which files are deleted.
+    - but: the paths in `out` of files that are kept.
     """
     freed, names = 0, list(names)
-    for url in _divided(out, names)[0]:
+    for url in (url for url in _divided(out, names)[0] if relative(url, out) not in but):
         freed += os.lstat(url).st_size if files.is_local(url) else files.size(url)
         if not files.is_local(url):
             files.remove(url)

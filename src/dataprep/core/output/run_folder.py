@@ -51,13 +51,13 @@ def children(url: str) -> list[Folder]:
 def walk(url: str) -> Iterator[Folder]:
     """Yield the complete output folders in a run's folder `url`, in the order they were made.
 
-    Datasets that were saved as input of Estimators are included.
+    Datasets that were saved as input of Estimators are included, also if `dataprep prune` removed their documents.
     """
     url = url.rstrip("/")
     for folder in (*children(url), Folder(url)):
         kind = folder.kind
         if kind == DATASET:
-            yield from (saved for saved in folder.saved if saved.is_dataset)
+            yield from (saved for saved in folder.saved if saved.is_dataset or saved.is_pruned)
         if kind is not None:
             yield folder
 
@@ -65,11 +65,12 @@ def walk(url: str) -> Iterator[Folder]:
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
     """Return the complete Datasets in a run's folder `url`, in the order they were made.
 
-    - saved: whether to include Datasets that were saved as input of Estimators.
+    - saved: whether to include Datasets that were saved as input of Estimators, of which `dataprep prune` may have left
+      only the tables.
 
     Raises PlanError if there is none.
     """
-    found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
+    found = [folder for folder in walk(url) if folder.kind != TOKENS and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:
         msg = f"{url} holds no sealed Dataset{_instead(url)}; pass the folder that `dataprep run` or Pipeline.run wrote"
         raise PlanError(msg)
