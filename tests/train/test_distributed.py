@@ -41,6 +41,7 @@ def run(name, how=config, **more):
         done[name] = [type(e).__name__, str(e)]
 
 run("whole")
+done["threads"] = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
 sys.stdout = open(os.devnull, "w")
 
 import torch.distributed as dist
@@ -165,6 +166,12 @@ def test_a_step_exchanges_numbers_once_and_all_validate(masked, packed, pair):
     assert [c["numbers"] for c in counts] == [packed.steps + 1] * 2
     assert sum(c["validated"] for c in counts) == batches
     assert min(c["validated"] for c in counts) >= batches // 3 // 2 * 3
+
+
+def test_no_thread_of_gloo_outlives_a_run(pair):
+    """Such a thread may abort the program when Python exits."""
+    for done in pair[1]:
+        assert not [name for name in done["threads"] if "gloo" in name]
 
 
 def test_one_process_writes_and_prints(pair):
