@@ -32,6 +32,8 @@ def runs(tmp_path_factory):
     train(shards, out=home / "base", config=CONFIG, quiet=True)
     lora = replace(CONFIG, lora=3, lora_alpha=12.0, lora_targets=("q_proj", "v_proj", "o_proj", "up_proj", "down_proj"))
     train(shards, out=home / "tuned", config=lora, init_from=home / "base", quiet=True)
+    nf4 = replace(lora, lora_base="nf4", lora_targets=("q_proj",))
+    train(shards, out=home / "qlora", config=nf4, init_from=home / "base", quiet=True)
     train(shards, out=home / "other", config=replace(CONFIG, seed=1), quiet=True)
     return home
 
@@ -71,6 +73,21 @@ def test_an_adapter_is_added_to_its_base(runs, tmp_path, dataprep):
     code, _, said = dataprep("export-model", runs / "base", "--adapter", folder, "--out", tmp_path / "merged")
     assert code == 0, said
     torch.testing.assert_close(open_model(tmp_path / "merged")[0](ids()), expected, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_qlora_run_is_exported(runs, tmp_path, dataprep):
+    """As a whole with the rounded base; its adapter on the base, which is rounded then, is the run that was trained."""
+    code, _, said = dataprep("export-model", runs / "qlora", "--out", tmp_path / "hf")
+    assert code == 0, said
+    expected = load_model(runs / "qlora", merge=False)[0](ids())
+    torch.testing.assert_close(open_model(tmp_path / "hf")[0](ids()), expected, atol=1e-5, rtol=1e-5)
+    assert dataprep("export-model", runs / "qlora", "--adapter-only", "--out", tmp_path / "adapter")[0] == 0
+    model, _ = open_model(runs / "base")
+    add_adapter(model, tmp_path / "adapter")
+    torch.testing.assert_close(model(ids()), expected, atol=1e-5, rtol=1e-5)
+    plain = load_model(runs / "base")[0](ids())
+    assert (plain - expected).abs().max() > 0.01
 
 
 def test_the_command_writes_an_adapter(runs, tmp_path, dataprep):

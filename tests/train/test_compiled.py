@@ -15,7 +15,9 @@ from functorch.compile import make_boxed_func  # noqa: E402
 from dataprep.errors import DataprepError  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import GPT, ModelConfig, compiled, gradients, loss, micro_batch, train  # noqa: E402
+from dataprep.train.begin import begin  # noqa: E402
 from dataprep.train.config import PROJECTIONS  # noqa: E402
+from dataprep.train.data.sets import to_device  # noqa: E402
 from dataprep.train.model import masks  # noqa: E402
 
 
@@ -91,6 +93,7 @@ def test_a_shape_too_many_is_an_error(shards, config, tmp_path, monkeypatch, ran
     assert not torch._dynamo.config.fail_on_recompile_limit_hit
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # of the compiler, which does not show it
 @pytest.mark.parametrize(
     "more", [{}, {"lora": 2, "lora_dropout": 0.5, "lora_targets": PROJECTIONS}], ids=["all", "lora"]
 )
@@ -147,7 +150,7 @@ def test_sums_of_gradients_begin_between_compiled_blocks(monkeypatch, recompute)
     expected = {name: p.grad for name, p in model.named_parameters()}
     model.zero_grad(set_to_none=True)
     world = SimpleNamespace(ranks=2, begin_sum=lambda _: order.append("sum"), wait=lambda _: None)
-    model.stream = compiled.stream_of(model, 2)
+    model.stream = compiled.stream_of(model, by_block=True)
     sums, total = gradients.GradientSums(model.parameters(), world), loss.token_nats(model, ids_BT, ids_BT).sum()
     with sums.begun_early():
         total.backward()
@@ -157,6 +160,69 @@ def test_sums_of_gradients_begin_between_compiled_blocks(monkeypatch, recompute)
     assert order.index("sum") < order.index("block", order.index("block") + 1), "before the second block from the end"
     for name, p in model.named_parameters():
         torch.testing.assert_close(p.grad, expected[name], atol=1e-5, rtol=1e-4)
+    torch.compiler.reset()
+
+
+def traced(monkeypatch):
+    """Let torch.compile trace as torch's own compiler does, without its kernels; return [forward, backward] graphs."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    graphs = ([], [])
+
+    def noting(found):
+        def compiler(graph, _inputs):
+            found.append(graph)
+            return make_boxed_func(graph.forward)
+
+        return compiler
+
+    backend = aot_autograd(fw_compiler=noting(graphs[0]), bw_compiler=noting(graphs[1]))
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function, **how: real(function, backend=backend, **how))
+    return graphs
+
+
+def calls_of_flex(graphs):
+    """The number of FlexAttention operations in each graph."""
+    return [sum("flex_attention" in str(node.target) and node.op == "call_function" for node in g.graph.nodes)
+            for g in graphs]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
+@pytest.mark.filterwarnings("error:.*lru_cache")
+@pytest.mark.parametrize("more", [{}, {"lora": 2}, {"lora": 2, "lora_base": "nf4"}], ids=["all", "lora", "qlora"])
+def test_masked_models_of_any_depth_compile_one_block(shards, config, tmp_path, monkeypatch, more):
+    """FlexAttention is compiled once for 2 and for 5 layers; losses and gradients are those of the dense mask."""
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *_: None)  # it trains on the CPU
+    graphs, real = traced(monkeypatch), masks._dense
+    for n_layers in (2, 5):
+        model_config = replace(config.model, n_layers=n_layers)
+        how = replace(config, model=model_config, compile=True, layout="bestfit", micro_batch=4)
+        base = replace(how, compile=False, steps=1, warmup=0)
+        train(shards, out=tmp_path / f"base {n_layers}", config=base, quiet=True)
+        run = begin(
+            shards, tmp_path / str(n_layers), replace(how, **more),
+            init_from=tmp_path / f"base {n_layers}" if more else None,
+        )  # fmt: skip
+        rows = run.loader.rows(0).part(0, 4)
+        found = []
+        for render in (masks._blocks, real):
+            monkeypatch.setattr(masks, "_dense", render)
+            ids_BT, y_BT, mask = to_device(rows, torch.device("cpu"))
+            torch.compiler.reset()
+            for each in graphs:
+                each.clear()
+            if render is real:
+                run.model.stream = run.model.hidden
+            nats_BT = loss.token_nats(run.model, ids_BT, y_BT, mask)
+            nats_BT.sum().backward()
+            found.append([nats_BT.detach(), {n: p.grad for n, p in run.model.named_parameters() if p.requires_grad}])
+            run.model.zero_grad(set_to_none=True)
+            if render is not real:
+                calls = [1] if not more else [1, 1]  # the inputs of the first block need no gradient
+                assert [calls_of_flex(each) for each in graphs] == [calls, calls]
+        torch.testing.assert_close(*found, atol=1e-4, rtol=1e-4)
+    assert not graphs[0]
     torch.compiler.reset()
 
 

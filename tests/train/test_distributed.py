@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.data.sets import training_rows, validation_rows  # noqa: E402
 from dataprep.train.distributed import World, joined  # noqa: E402
+from dataprep.train.loop import Asked  # noqa: E402
 from dataprep.train.ranks import Launch, is_first, is_first_here, launched  # noqa: E402
 from processes import together  # noqa: E402
 from runs import assert_same_run, curve, weights  # noqa: E402
@@ -41,13 +43,15 @@ def run(name, how=config, **more):
         done[name] = [type(e).__name__, str(e)]
 
 run("whole")
+done["threads"] = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
 sys.stdout = open(os.devnull, "w")
 
 import torch.distributed as dist
 from dataprep.train import evaluate
-counts, real_reduce, real_nats = {"numbers": 0, "validated": 0}, dist.all_reduce, evaluate.token_nats
+counts, real_reduce, real_nats = {"numbers": 0, "sums": 0, "validated": 0}, dist.all_reduce, evaluate.token_nats
 def all_reduce(tensor, *args, **how):
     counts["numbers"] += tensor.dtype == torch.int64
+    counts["sums"] += tensor.dtype == torch.float32
     return real_reduce(tensor, *args, **how)
 def validated(*args):
     counts["validated"] += 1
@@ -157,14 +161,34 @@ def test_all_processes_return_the_result(pair, alone):
     assert first["val_loss"] == pytest.approx(alone[1].val_loss, rel=1e-3)
 
 
-def test_a_step_exchanges_numbers_once_and_all_validate(masked, packed, pair):
-    """Targets and signals are one exchange per step, and one at the end; each process measures a part of the rows."""
+def test_a_step_of_a_small_model_has_one_sum_and_all_validate(masked, packed, pair):
+    """Gradients, loss, targets and signals; signals are exchanged at the end too. Each process validates a part."""
     layout = validation_rows({"": masked}, packed)[""]
     batches = 3 * -(-min(len(layout), packed.eval_rows) // packed.rows)  # at the beginning, in the middle, at the end
     counts = [done["counts"] for done in pair[1]]
-    assert [c["numbers"] for c in counts] == [packed.steps + 1] * 2
+    assert [(c["sums"], c["numbers"]) for c in counts] == [(packed.steps, 1)] * 2
     assert sum(c["validated"] for c in counts) == batches
     assert min(c["validated"] for c in counts) >= batches // 3 // 2 * 3
+
+
+def test_signals_on_cuda_do_not_wait_for_the_device():
+    """They are summed by gloo before the step, and not on the device; a step has nothing to tell then."""
+    world = SimpleNamespace(ranks=2, device=torch.device("cuda"), exchanged=lambda *own: [n + 1 for n in own])
+    asked = Asked(signal.SIGTERM)
+    assert asked.notes(world) is None
+    assert asked.of_all == signal.SIGINT
+    asked.learn(None)
+    assert asked.of_all == signal.SIGINT
+    world.device = torch.device("cpu")
+    assert asked.notes(world).tolist() == [0, 1]
+    asked.learn(torch.tensor([0.0, 2.0]))
+    assert asked.of_all == signal.SIGTERM
+
+
+def test_no_thread_of_gloo_outlives_a_run(pair):
+    """Such a thread may abort the program when Python exits."""
+    for done in pair[1]:
+        assert not [name for name in done["threads"] if "gloo" in name]
 
 
 def test_one_process_writes_and_prints(pair):

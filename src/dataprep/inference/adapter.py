@@ -18,6 +18,7 @@ from dataprep.store import beside, lease
 from dataprep.train import GPT, TrainConfig, load_model
 from dataprep.train.config import EMBEDDING
 from dataprep.train.lora import changes, projections
+from dataprep.train.model.nf4 import NF4
 from dataprep.train.start import hash_of
 
 from .llama import check_shape, name_of
@@ -26,6 +27,8 @@ from .model_files import new_folder, read_json, read_tensors, write_json, write_
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 BASE = "dataprep.base"
 """Key in the metadata of the safetensors: the hash of the weights of the base (`dataprep.train.start.hash_of`)."""
+ROUNDED = "dataprep.lora_base"
+"""Key in the metadata of an adapter of a QLoRA run, whose base was rounded: `lora_base`, which is "nf4"."""
 # Settings of PEFT that would make another computation, and their values here.
 PLAIN: dict[str, Any] = {
     "peft_type": "LORA", "bias": "none", "use_dora": False, "use_rslora": False, "fan_in_fan_out": False,
@@ -65,7 +68,8 @@ def export_adapter(
         "target_modules": sorted(config.lora_targets),
     }  # fmt: skip
     with new_folder(out, kinds.ADAPTER, CONFIG) as folder:
-        write_tensors(folder / WEIGHTS, tensors, {BASE: saved["start"]})
+        rounded = {ROUNDED: config.lora_base} if config.lora_base == "nf4" else {}
+        write_tensors(folder / WEIGHTS, tensors, {BASE: saved["start"], **rounded})
         write_json(folder / CONFIG, PLAIN | described)
     return folder_url(out)
 
@@ -77,6 +81,8 @@ def _name(block: int, layer: str, projection: str, letter: str) -> str:
 @torch.no_grad()
 def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
     """Add a LoRA adapter in PEFT's files to the weights of `model`, its base.
+
+    If it is the adapter of a QLoRA run, all matrices of the blocks are rounded to NF4 first, as in that run.
 
     Raises PlanError if the adapter was trained on another base, or has settings that are not supported; ReadError if a
     file is missing or damaged.
@@ -96,7 +102,11 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as e:
         msg = f"lacks lora_alpha or r, or has a wrong one ({e!r}); copy the adapter again"
         raise ReadError(msg, str(Path(folder) / CONFIG)) from e
-    for part, a, b in _parts(model, tensors, os.fspath(folder)):
+    parts = _parts(model, tensors, os.fspath(folder))
+    if facts.get(ROUNDED) == "nf4":
+        for weight in (block.get_parameter(f"{n}.weight") for block in model.blocks for n in projections(model.config)):
+            weight.copy_(NF4(weight).decoded())
+    for part, a, b in parts:
         part.add_(b @ a, alpha=scale)
 
 

@@ -81,9 +81,10 @@ def begin(
     if config.dpo:
         pairs = Preference.begin(model, config, pairs_of(sets, "val", config.model.context))
     if is_wanted(config, world.device):
+        by_block = world.ranks > 1 or config.has_masks
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
-                each.stream = stream_of(each, world.ranks)  # type: ignore[method-assign]
+                each.stream = stream_of(each, by_block=by_block)  # type: ignore[method-assign]
     optimizer, val = adamw(model, config, world), {} if config.dpo else validation_rows(sets, config)
     spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
     run = Run(

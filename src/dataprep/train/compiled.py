@@ -43,13 +43,15 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compile(function, dynamic=False)
 
 
-def stream_of(model: GPT, ranks: int) -> Callable[..., Tensor]:
-    """Return the model's method `stream` compiled: as a whole, or block by block if several processes train together.
+def stream_of(model: GPT, *, by_block: bool) -> Callable[..., Tensor]:
+    """Return the model's method `stream` compiled: as a whole, or block by block with one function for all blocks.
 
-    A function that is compiled returns all of its gradients at its end. Block by block, those of the last blocks are
-    sent to the other processes while those of the first are computed. All blocks have one compiled function.
+    - by_block: Several processes need it, since a function that is compiled returns all of its gradients at its end:
+      those of the last blocks are sent to the other processes while those of the first are computed. With masks it is
+      faster to compile: on CUDA, each FlexAttention of a graph is compiled anew. There is one graph for all blocks; if
+      the embedding is frozen, the first block has its own, since its input needs no gradient.
     """
-    if ranks == 1:
+    if not by_block:
         return compiled(model.stream)
     call = compiled(call_block)
 

@@ -203,6 +203,12 @@ class TrainConfig:
         return self.micro_batch if isinstance(self.micro_batch, int) else self.batch
 
     @property
+    def has_masks(self) -> bool:
+        """Whether rows have documents or prefixes, so that attention needs a mask."""
+        documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
+        return documents or self.objective != "next"
+
+    @property
     def lora_scale(self) -> float:
         """The factor of LoRA's low-rank updates: `lora_alpha` / `lora`, or 2 if `lora_alpha` is None."""
         return 2.0 if self.lora_alpha is None or self.lora is None else self.lora_alpha / self.lora

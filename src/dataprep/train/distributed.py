@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -183,6 +184,9 @@ def _connected_world(device: torch.device, launch: Launch) -> World:
         msg = "torch.distributed is initialised already; do not initialise it, since train() connects the processes"
         raise PlanError(msg)
     backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
+    # torch imports this module with its optimisers. Its functions keep the group of processes that exists then as a
+    # default value, so `joined` could not end the threads of gloo, which may abort the program at its exit.
+    importlib.import_module("torch.distributed.nn.functional")
     try:
         store = PrefixStore(f"dataprep {next(_runs)}", _shared_store())  # no keys of an earlier run
         dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.ranks)

@@ -45,15 +45,19 @@ class GradientSums:
             for hook in hooks:
                 hook.remove()
 
-    def finish(self, loss: Tensor) -> None:
-        """Replace the gradients, and `loss`, a float32 scalar, by their sums over all processes."""
+    def finish(self, numbers: Tensor) -> None:
+        """Replace the gradients, and the float32 tensor `numbers`, by their sums over all processes.
+
+        The numbers are sent with the last bucket if that is small and has their type, so that the gradients of a small
+        model need one exchange.
+        """
         if self.world.ranks == 1:
             return
-        joined = [loss] if self.dtype == torch.float32 else []
+        joined = [numbers] if self.dtype == torch.float32 else []
         while len(self._begun) < len(self.buckets):
             self._begin(joined if len(self._begun) == len(self.buckets) - 1 and self._last_is_small else [])
         if not (joined and self._last_is_small):
-            self._begun.append((self.world.begin_sum(loss), loss, []))
+            self._begun.append((self.world.begin_sum(numbers), numbers, []))
         self.world.wait([work for work, _, _ in self._begun])
         for _, flat, parts in self._begun:
             if parts:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from dataprep.store import lease
 from dataprep.store.stopping import Stopped, clean_end
@@ -28,7 +31,7 @@ from .distributed import World, joined
 from .evaluate import evaluate, evaluation
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
-from .optim import counted, step_once
+from .optim import step_once
 from .preference import Preference
 from .run import METRICS, Result, Run
 from .schedule import lr_at
@@ -159,10 +162,9 @@ def _stretch(
         if run.config.lora_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
         limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
-        n_targets = asked.with_targets(counted(rows, run.pairs), world)
-        found = step_once(
-            run.model, run.optimizer, rows, lr, run.config, world, limit, n_targets, run.pairs, run.scaler
-        )
+        notes = asked.notes(world)
+        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit, notes, run.pairs, run.scaler)
+        asked.learn(notes)
         window.add(run.spikes.add(found), lr)
         run.step += 1
         run.writer.check()
@@ -237,17 +239,30 @@ class Asked:
 
     Attributes:
         signal: the number of the signal that this process received; None: no signal yet.
-        of_all: the number of the signal that any process received, as exchanged at the beginning of the step.
+        of_all: the number of the signal that any process received before the step began.
     """
 
     signal: int | None = None
     of_all: int | None = None
 
-    def with_targets(self, n_targets: int, world: World) -> int:
-        """Return the number of targets of all processes; in the same exchange, learn of a signal that one received."""
-        total, *received = world.exchanged(n_targets, *(self.signal == number for number in SIGNALS))
-        self.of_all = next((n for n, count in zip(SIGNALS, received, strict=True) if count), None)
-        return total
+    def notes(self, world: World) -> Tensor | None:
+        """Return the signals of this process as numbers that a step sums over all processes, for `learn`.
+
+        None for a single process, and on CUDA, where this process does not wait for a step's sums: gloo sums them now.
+        """
+        received = [self.signal == number for number in SIGNALS]
+        if world.ranks > 1 and world.device.type == "cpu":
+            return torch.tensor(received, dtype=torch.float32)
+        self._learn(world.exchanged(*received))
+        return None
+
+    def learn(self, notes: Tensor | None) -> None:
+        """Record a signal that any process received, from the summed `notes`; None was recorded before."""
+        if notes is not None:
+            self._learn(notes.tolist())
+
+    def _learn(self, counts: Sequence[float]) -> None:
+        self.of_all = next((n for n, count in zip(SIGNALS, counts, strict=True) if count), None)
 
     def anywhere(self, world: World) -> bool:
         """Return whether any process received a signal; if so, record it in all of them, so that all stop together."""

@@ -43,34 +43,38 @@ def adamw(model: nn.Module, config: TrainConfig, world: World = ALONE) -> torch.
 
 def step_once(
     model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE,
-    limit: Tensor | None = None, n_targets: int | None = None, pairs: Preference | None = None,
+    limit: Tensor | None = None, notes: Tensor | None = None, pairs: Preference | None = None,
     scaler: Scaler | None = None,
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
     - rows: the batch, or this process's share of it.
     - lr: the learning rate.
-    - world: the processes that share the batch. The norm is that before clipping. The loss of each micro-batch is
-      divided by the number of targets in the *whole* batch, so every token has the same weight. A batch without a
-      target has loss 0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change;
-      neither do they if the loss is above `limit`, a scalar.
-    - n_targets: the number of targets of all processes; None: this process has all of them.
+    - world: the processes that share the batch. The norm is that before clipping. Loss and gradient are divided by the
+      number of targets in the *whole* batch, so every token has the same weight. Several processes learn this number
+      with the sums of the gradients; before, they divide by the largest possible one. A batch without a target has loss
+      0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change; neither do they if
+      the loss is above `limit`, a scalar.
+    - notes: 1-D float32, numbers to replace by their sums over all processes, in the same exchange.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights
       and moments do not change.
     """
     device = model.device
-    n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)
+    n_targets, alone = counted(rows, pairs), world.ranks == 1
+    most = config.batch * config.model.context if pairs is None else config.batch // 2
+    divisor = max(1, n_targets) if alone else most
     loss = torch.zeros((), device=device)
     sums = GradientSums(model.parameters(), world, REDUCED[config.reduce_dtype])
     for i in range(0, len(rows.tokens), config.rows):
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
         losses = token_nats if pairs is None else pairs.losses
-        part = losses(model, x_BT, y_BT, mask).sum() / n_targets
+        part = losses(model, x_BT, y_BT, mask).sum() / divisor
         loss += part.detach()
         with sums.begun_early() if i + config.rows >= len(rows.tokens) else contextlib.nullcontext():
             (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
-    sums.finish(loss)
+    if not alone:
+        loss = _finish(sums, model, loss, n_targets, divisor, notes)
     if scaler is not None:
         scaler.unscale(model.parameters())
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
@@ -86,6 +90,23 @@ def step_once(
         optimizer.gather_weights()
     optimizer.zero_grad(set_to_none=True)
     return found
+
+
+def _finish(
+    sums: GradientSums, model: nn.Module, loss: Tensor, n_targets: int, divisor: int, notes: Tensor | None
+) -> Tensor:
+    """Finish the sums over all processes; divide gradients by the number of all targets; return the loss of all.
+
+    - loss: the sum of this process's losses over `divisor`, by which its gradients were divided too.
+    """
+    numbers = [loss[None], torch.full_like(loss[None], n_targets), *([] if notes is None else [notes])]
+    shared = torch.cat(numbers)
+    sums.finish(shared)
+    scale = divisor / shared[1].clamp(min=1)
+    torch._foreach_mul_([p.grad for p in model.parameters() if p.grad is not None], scale)
+    if notes is not None:
+        notes.copy_(shared[2:])
+    return shared[0] * scale
 
 
 def counted(rows: Rows, pairs: Preference | None) -> int:

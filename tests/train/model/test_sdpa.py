@@ -64,7 +64,7 @@ def test_masked_rows_use_flex_on_cuda(config, monkeypatch):
     """With Triton, whose masks have no back ends: to force one is refused, and auto says so."""
     case = sdpa.Case("cuda", (9, 0), BF16, 128, True)
     monkeypatch.setattr(sdpa, "_case", lambda *_: case)
-    monkeypatch.setattr(masks, "has_flex", lambda: True)
+    monkeypatch.setattr(sdpa, "HAS_TRITON", True)
     with sdpa.chosen(config, torch.device("cuda")) as name:
         assert name == "flex"
     with (
@@ -78,6 +78,7 @@ def test_flex_and_its_masks_are_compiled(monkeypatch):
     """Both functions, once: uncompiled, a mask takes rows x context x context bytes on the way."""
     monkeypatch.setattr(masks, "HAS_TRITON", True)
     monkeypatch.setattr(torch, "compile", lambda f, **_: f"compiled {f.__name__}")
-    masks._flex.cache_clear()
-    assert masks._flex() == ("compiled flex_attention", "compiled create_block_mask")
-    masks._flex.cache_clear()
+    masks._compiled.cache_clear()
+    flex = (masks.flex_attention, masks.create_block_mask)
+    assert [masks._fast(f) for f in flex] == ["compiled flex_attention", "compiled create_block_mask"]
+    masks._compiled.cache_clear()

@@ -9,12 +9,13 @@ train on the CPU). Rows with neither documents nor prefixes need no mask.
 from __future__ import annotations
 
 import functools
-import importlib.util
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from dataprep.train.device import HAS_TRITON
 
@@ -45,7 +46,7 @@ class Mask(NamedTuple):
         place_BT = torch.arange(like.shape[1], device=like.device).expand(like.shape)
         first_BT = torch.zeros_like(place_BT) if begins_BT is None else (place_BT * begins_BT).cummax(1).values
         seen_BT = torch.zeros_like(like) if prefix_BT is None else prefix_BT
-        render = _blocks if like.device.type == "cuda" and has_flex() else _dense
+        render = _blocks if like.device.type == "cuda" and HAS_TRITON else _dense
         return Mask(place_BT - first_BT, render(first_BT, seen_BT))
 
 
@@ -62,7 +63,7 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
         return same & ((k <= q) | (prefix_BT[b, q] & prefix_BT[b, k]))
 
     n_rows, t = first_BT.shape
-    return _flex().create_block_mask(may_see, n_rows, None, t, t, device=first_BT.device.type)
+    return _fast(create_block_mask)(may_see, n_rows, None, t, t, device=first_BT.device.type)
 
 
 def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
@@ -89,7 +90,7 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
         # Values are a view of the tensor that queries and keys are copied from (rotated): in one compiled graph with
         # them, torch 2.13 reads wrong ones on the CPU.
         values = v_BKSC.contiguous()
-        out: Tensor = _flex().flex_attention(q_BHTC, k_BKSC, values, block_mask=allowed, enable_gqa=grouped)
+        out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, block_mask=allowed, enable_gqa=grouped)
         return out
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(
@@ -97,20 +98,14 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
     )
 
 
-def has_flex() -> bool:
-    """Return whether FlexAttention can be compiled: not without Triton, or in an older torch."""
-    return HAS_TRITON and importlib.util.find_spec("torch.nn.attention.flex_attention") is not None
+def _fast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of FlexAttention, compiled: uncompiled, both of them store every pair.
 
-
-class _Flex(NamedTuple):
-    flex_attention: Any
-    create_block_mask: Any
+    In a model that torch is compiling, it is the function itself, since it becomes a part of that graph.
+    """
+    return function if torch.compiler.is_compiling() or not HAS_TRITON else _compiled(function)
 
 
 @functools.cache
-def _flex() -> _Flex:
-    """Return FlexAttention and the function that makes its masks, compiled: uncompiled, both store every pair."""
-    from torch.nn.attention import flex_attention as flex
-
-    made = _Flex(flex.flex_attention, flex.create_block_mask)
-    return _Flex._make(torch.compile(f, dynamic=False) for f in made) if HAS_TRITON else made
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function, dynamic=False)

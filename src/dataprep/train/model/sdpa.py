@@ -15,10 +15,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dataprep.errors import PlanError
-from dataprep.train.config import BACK_ENDS, PACKED, TrainConfig
-from dataprep.train.device import pick_dtype
-
-from . import masks
+from dataprep.train.config import BACK_ENDS, TrainConfig
+from dataprep.train.device import HAS_TRITON, pick_dtype
 
 _BACK_ENDS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION,
@@ -69,7 +67,7 @@ def chosen(config: TrainConfig, device: torch.device) -> Iterator[str | None]:
     cannot compute the model's attention with the one that the config names.
     """
     case, forced = _case(config, device), config.attention != "auto"
-    if case.masked and device.type == "cuda" and masks.has_flex():
+    if case.masked and device.type == "cuda" and HAS_TRITON:
         if forced:
             msg = (
                 f"attention={config.attention!r} must be 'auto' here: rows with documents or prefixes use "
@@ -91,10 +89,9 @@ def chosen(config: TrainConfig, device: torch.device) -> Iterator[str | None]:
 
 
 def _case(config: TrainConfig, device: torch.device) -> Case:
-    documents = config.layout in PACKED if config.mask_documents is None else config.mask_documents
     capability = torch.cuda.get_device_capability(device) if device.type == "cuda" else (0, 0)
     dtype = pick_dtype(config.dtype, device)
-    return Case(device.type, capability, dtype, config.model.d_head, documents or config.objective != "next")
+    return Case(device.type, capability, dtype, config.model.d_head, config.has_masks)
 
 
 def _only(names: Sequence[str]) -> contextlib.AbstractContextManager[None]:
