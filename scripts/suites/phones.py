@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dataprep.core.model import batch as B
-from dataprep.pii.rules import find
 from dataprep.pii.stage import PII
 
 from .sdists import unpacked
@@ -72,9 +71,7 @@ def _numbers(library: Any, region: str) -> Iterator[tuple[str, str]]:
 
 
 def _phones(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of the phones in a text, in characters; a text of one line needs no stage."""
-    if "\n" not in text:
-        return [(match.start, match.end) for match in find(text, ("phone",))]
+    """Return (start, end) of the phones in a text, in characters."""
     batch = B.make([0], [text], "one")
     data = text.encode()
     found = PII(kinds=("phone",))._spans(batch)  # noqa: SLF001 - the stage itself only returns texts

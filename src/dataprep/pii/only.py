@@ -1,0 +1,89 @@
+"""Phones that are a whole text, such as a message: one number or a list of numbers, in groups as of a phone.
+
+Slow reference for the tests: tests/twins/only.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+
+from dataprep.unicode.text import I64, U8
+
+from .bare import is_dated
+from .context import is_counted
+from .glued import CUT, parted, with_extension
+from .kernel import DIGIT, LEAD, MIN_DIGITS, NEWLINE, SEPARATOR, byte_kinds
+from .numbers import phones
+from .signs import plain
+
+MOST_BYTES = 160  # of such a text
+MOST_BREAKS = 1  # line breaks in it
+_SIZES = """
+8 9 10 17 26 27 35 36 37 44 45 46 53 54 55 134 144 224 233 234 244 323 324 332 333 334 343 344 433 434 1222 2222 2322
+3222 3322 12222 22222
+"""
+SIZES = frozenset(_SIZES.split())  # the number of digits in each group of a number
+_NUMBER = re.compile(r"\s*(?P<number>[(]?[0-9](?:[ ().\t\r\n/-]{0,3}[0-9])*)")
+_WORD = re.compile(rf"(?:{CUT}\w*)?")  # glued to a number
+_NEXT = re.compile(r"[ .!]*\s*(?:(?P<sign>[,;])|\Z)")
+_GROUPS = re.compile("[1-9][0-9]*(?:[ -][0-9]+)*")
+_THOUSANDS = re.compile("[1-9][0-9]{0,2}(?:[ ][0-9]{3})+")
+_PAIRS = re.compile("[0-9]{2}(?:[ -][0-9]{2}){3,4}")
+
+
+def only_phones(offsets: I64, data: U8) -> list[tuple[int, int]]:
+    """Return (start, end) in bytes of `data` of the phones of each text that is nothing but phones.
+
+    - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
+    """
+    sizes, kinds, found = np.diff(offsets), byte_kinds(), list[tuple[int, int]]()
+    rows = np.flatnonzero((sizes >= MIN_DIGITS) & (sizes <= MOST_BYTES))
+    rows = rows[np.isin(kinds[data[offsets[rows]]], (NEWLINE, DIGIT, LEAD, SEPARATOR))]
+    for start, stop in zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True):
+        text = data[start:stop].tobytes().decode()
+        found += [(start + len(text[:a].encode()), start + len(text[:b].encode())) for a, b in only(text)]
+    return found
+
+
+def only(text: str) -> list[tuple[int, int]]:
+    """Return (start, end) of the phones of a text that is nothing but phones; none if it is anything else.
+
+    Signs, a glued word or an extension may follow each number. One line break may be in the text.
+    """
+    line = plain(text)
+    if not _NUMBER.match(line) or line.strip().count("\n") > MOST_BREAKS:
+        return []
+    shown, at, found = parted(line), 0, list[tuple[int, int]]()
+    while (m := _NUMBER.match(shown, at)) and is_number(re.sub(r"\s+", " ", m["number"])):
+        end = with_extension(line, m.end())
+        found.append((m.start("number"), end))
+        word = _WORD.match(shown, end) if end == m.end() else None
+        more = _NEXT.match(shown, word.end() if word else end)
+        if more is None or not more["sign"]:
+            return found if more else []
+        at = more.end()
+    return []
+
+
+def is_number(whole: str) -> bool:
+    """Return whether a text of digits and signs is a phone, if no words are near: by its groups, or in any text."""
+    groups = re.findall("[0-9]+", whole)
+    if _GROUPS.fullmatch(whole) and "".join(str(len(g)) for g in groups) in SIZES:
+        return not _is_other(whole, groups)
+    return list(phones(whole)) == [(0, len(whole))]
+
+
+def _is_other(whole: str, groups: list[str]) -> bool:
+    """Return whether the groups of a number are a date, an amount, a range, or a series of numbers."""
+    if is_dated(whole) or is_counted(whole, 0, len(whole)) or whole.endswith("000"):
+        return True
+    if _PAIRS.fullmatch(whole):
+        return groups == sorted(groups)
+    values = [int(g) for g in groups]
+    amount = _THOUSANDS.fullmatch(whole) is not None and whole.endswith("00")
+    series = len(values) > 2 and len({b - a for a, b in itertools.pairwise(values)}) == 1  # 200 300 400
+    span = "-" in whole and len(values) == 2 and whole[0] == groups[1][0] and values[0] <= values[1]  # 3100-3200
+    return whole[0] == "1" or amount or series or span
