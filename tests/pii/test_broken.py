@@ -41,6 +41,8 @@ def hidden(*texts: str, stage=STAGE) -> list[str]:
         ("call me on 8\n029 491-19-11 please", "call me on <phone> please"),
         ("call me on (2)\n2123 4567 please", "call me on <phone> please"),
         ("اتصل بي على ٦\n٧١ ٢٣ ٤٥ ٦٧ شكرا", "اتصل بي على <phone> شكرا"),
+        ("call me on 21\n2345 6789 please", "call me on <phone> please"),
+        ("call me on 2\n2123456 please", "call me on <phone> please"),
         ("手机 138\n0013 8000 谢谢", "手机 <phone> 谢谢"),
     ],
 )

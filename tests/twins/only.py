@@ -58,16 +58,38 @@ def is_number(whole: str) -> bool:
     whole = " ".join(whole.split()) if not whole[-1:].isspace() else whole
     groups = "".join(c if c in DIGITS else " " for c in whole).split()
     signs = [c for c in whole if c not in DIGITS]
-    sizes, values = [len(g) for g in groups], [int(g) for g in groups]
+    sizes = [len(g) for g in groups]
     simple = whole[0] in "123456789" and len(signs) == len(groups) - 1 and set(signs) <= {" ", "-"}
-    if not simple or "".join(map(str, sizes)) not in SIZES:
-        return list(phones(whole)) == [(0, len(whole))]
+    if simple and "".join(map(str, sizes)) in SIZES:
+        return not is_other(whole, groups, signs)
+    if has_area(whole) and not is_other(whole, groups, signs):
+        return list(phones(f"tel {whole}")) == [(4, 4 + len(whole))]
+    return list(phones(whole)) == [(0, len(whole))]
+
+
+def has_area(whole: str) -> bool:
+    """Whether a number is 0 and its area code, or one in brackets, then groups with a blank or hyphen between."""
+    if whole[0] == "0":
+        first = whole.replace("-", " ").partition(" ")[0]
+        rest = whole[len(first) + 1 :]
+        right = first.isdigit() and (len(first) > 1 or whole[1] == " ")
+    else:
+        first, _, rest = whole.removeprefix("(").partition(")")
+        right = whole[0] == "(" and first.isdigit()
+        rest = rest[1:] if rest[:1] in (" ", "-") else rest
+    return right and all(group.isdigit() for group in rest.replace("-", " ").split(" "))
+
+
+def is_other(whole: str, groups: list[str], signs: list[str]) -> bool:
+    """Whether groups are a date, an amount, a range or a series."""
     if is_date(whole, 0) or counted(whole, 0, len(whole)) or whole[-3:] == "000":
-        return False
-    if sizes in ([2] * 4, [2] * 5):
-        return any(a > b for a, b in itertools.pairwise(groups))
-    thousands = len(sizes) > 1 and sizes[0] <= 3 and set(sizes[1:]) == {3} and "-" not in signs
-    steps = {b - a for a, b in itertools.pairwise(values)}
-    series = len(values) > 2 and len(steps) == 1
-    span = signs == ["-"] and groups[0][0] == groups[1][0] and values[0] <= values[1]
-    return not (whole[0] == "1" or (thousands and whole[-2:] == "00") or series or span)
+        return True
+    sizes, values = [len(g) for g in groups], [int(g) for g in groups]
+    if sizes in ([2] * 4, [2] * 5) and set(signs) <= {" ", "-"} and whole[0].isdigit():
+        return not any(a > b for a, b in itertools.pairwise(groups))
+    plain_groups = set(signs) == {" "} and len(signs) == len(groups) - 1
+    thousands = plain_groups and sizes[0] <= 3 and set(sizes[1:]) == {3}
+    series = len(values) > 2 and len({b - a for a, b in itertools.pairwise(values)}) == 1
+    span = "-" in signs and len(values) == 2 and whole[0] == groups[1][0] and values[0] <= values[1]
+    one = whole[0] == "1" and (thousands or len(groups) == 1)
+    return one or (thousands and whole[-2:] == "00") or series or span

@@ -44,7 +44,7 @@ _SHAPES = (  # groups of digits; s is a sign between them
     "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
     "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
     "3dd[ ./-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(d{3,5}\\) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67 in Kazakhstan
+    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?(?:\\(d{3,5}\\)|0d{3,4}) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67
     "06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}",  # 06 (1) 444 9779 in Hungary
     "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456

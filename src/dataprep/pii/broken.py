@@ -29,10 +29,12 @@ from .signs import plain
 DIVIDED, BELOW = 1, 2  # kinds of places
 MOST = 15  # digits of a divided number
 FEWEST_PART = 2  # digits in each line
+FEWEST_BELOW = 7  # after a single digit
 REACH = 120  # bytes of each line that are read
 SHORT = 30  # characters of a line that is nothing but a label
 _ENDS = ":：=;.☎📞📱\ufe0f"  # after a label that is not the whole line
 _CODE = re.compile(r"\+[0-9]{1,4}")  # that of a country
+_BEGINS = ("0", "(", "+")  # signs that begin a number of its own
 _AREA = re.compile(r"0[0-9]{1,3}|[(]0?[0-9]{1,3}[)]|[0-9]")  # or the digit with which all numbers of a country begin
 _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten digits
 
@@ -109,7 +111,7 @@ def is_divided(above: str, below: str, start: int) -> bool:
         return True
     if any(b == len(above) for _, b in phones(above)) and not _PAIRS.fullmatch(above, start):
         return False
-    return not any(a == 0 for a, _ in phones(below))
+    return below[:1] not in _BEGINS or not any(a == 0 for a, _ in phones(below))
 
 
 def is_below_label(above: str, below: str) -> bool:
@@ -124,7 +126,7 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
-    each, or one after a + or before at least eight, and a letter or a + precedes them. BELOW: no digit is before it,
+    each, or one after a + or before at least seven, and a letter or a + precedes them. BELOW: no digit is before it,
     and a run of at least eight digits after it, or after one blank line.
 
     - lines: the index of the text, start and end of each line, int64[n, 4].
@@ -152,7 +154,7 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
         elif not blank and after >= FEWEST_PART and data[i] != 43:
             before = _digits_before(data, last, start, kinds)
             plus = last > start and data[last - 1] == 43
-            enough = before >= FEWEST_PART or (before == 1 and (plus or after >= MIN_DIGITS))
+            enough = before >= FEWEST_PART or (before == 1 and (plus or after >= FEWEST_BELOW))
             if enough and MIN_DIGITS <= before + after <= MOST:
                 out[m] = start, at, stop, DIVIDED
                 m += 1

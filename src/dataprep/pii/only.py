@@ -22,15 +22,17 @@ from .signs import plain
 MOST_BYTES = 160  # of such a text
 MOST_BREAKS = 1  # line breaks in it
 _SIZES = """
-8 9 10 17 26 27 35 36 37 44 45 46 53 54 55 134 144 224 233 234 244 323 324 332 333 334 343 344 433 434 1222 2222 2322
-3222 3322 12222 22222
+8 9 10 17 26 27 35 36 37 44 45 46 53 54 55 134 144 224 233 234 244 323 324 332 333 334 343 344 433 434 443 1222 2222
+2322 3222 3322 12222 22222
 """
 SIZES = frozenset(_SIZES.split())  # the number of digits in each group of a number
 _NUMBER = re.compile(r"\s*(?P<number>[(]?[0-9](?:[ ().\t\r\n/-]{0,3}[0-9])*)")
 _WORD = re.compile(rf"(?:{CUT}\w*)?")  # glued to a number
 _NEXT = re.compile(r"[ .!]*\s*(?:(?P<sign>[,;])|\Z)")
 _GROUPS = re.compile("[1-9][0-9]*(?:[ -][0-9]+)*")
-_THOUSANDS = re.compile("[1-9][0-9]{0,2}(?:[ ][0-9]{3})+")
+_AMOUNT = re.compile("1[0-9]{0,2}(?: [0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+(?<=00)|1[0-9]+")  # also a time in seconds
+_AREA = re.compile("(?:0[0-9]* |0[0-9]+-|[(][0-9]+[)][ -]?)[0-9]+(?:[ -][0-9]+)*")  # 0 801 23 45 67
+_LABEL = "tel "
 _PAIRS = re.compile("[0-9]{2}(?:[ -][0-9]{2}){3,4}")
 
 
@@ -73,6 +75,8 @@ def is_number(whole: str) -> bool:
     groups = re.findall("[0-9]+", whole)
     if _GROUPS.fullmatch(whole) and "".join(str(len(g)) for g in groups) in SIZES:
         return not _is_other(whole, groups)
+    if _AREA.fullmatch(whole) and not _is_other(whole, groups):
+        return list(phones(_LABEL + whole)) == [(len(_LABEL), len(_LABEL) + len(whole))]
     return list(phones(whole)) == [(0, len(whole))]
 
 
@@ -83,7 +87,7 @@ def _is_other(whole: str, groups: list[str]) -> bool:
     if _PAIRS.fullmatch(whole):
         return groups == sorted(groups)
     values = [int(g) for g in groups]
-    amount = _THOUSANDS.fullmatch(whole) is not None and whole.endswith("00")
+    amount = _AMOUNT.fullmatch(whole) is not None
     series = len(values) > 2 and len({b - a for a, b in itertools.pairwise(values)}) == 1  # 200 300 400
     span = "-" in whole and len(values) == 2 and whole[0] == groups[1][0] and values[0] <= values[1]  # 3100-3200
-    return whole[0] == "1" or amount or series or span
+    return amount or series or span
