@@ -10,12 +10,13 @@ import re
 
 import numpy as np
 
-from dataprep.unicode.text import I64, U8
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, Int
 
 from .bare import is_dated
 from .context import is_counted
 from .glued import CUT, parted, with_extension
-from .kernel import DIGIT, LEAD, MIN_DIGITS, NEWLINE, SEPARATOR, byte_kinds
+from .kernel import MIN_DIGITS, between_bytes, byte_kinds, digit_bytes
 from .numbers import phones
 from .signs import plain
 
@@ -26,9 +27,9 @@ _SIZES = """
 2322 3222 3322 12222 22222
 """
 SIZES = frozenset(_SIZES.split())  # the number of digits in each group of a number
-_NUMBER = re.compile(r"\s*(?P<number>[(]?[0-9](?:[ ().\t\r\n/-]{0,3}[0-9])*)")
+_NUMBER = re.compile(r"[ \t\r\n]*(?P<number>[(]?[0-9](?:[ ().\t\r\n/-]{0,3}[0-9])*)")
 _WORD = re.compile(rf"(?:{CUT}\w*)?")  # glued to a number
-_NEXT = re.compile(r"[ .!]*\s*(?:(?P<sign>[,;])|\Z)")
+_NEXT = re.compile(r"[ .!]*[ \t\r\n]*(?:(?P<sign>[,;])|\Z)")
 _GROUPS = re.compile("[1-9][0-9]*(?:[ -][0-9]+)*")
 _AMOUNT = re.compile("1[0-9]{0,2}(?: [0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+(?<=00)|1[0-9]+")  # also a time in seconds
 _AREA = re.compile("(?:0[0-9]* |0[0-9]+-|[(][0-9]+[)][ -]?)[0-9]+(?:[ -][0-9]+)*")  # 0 801 23 45 67
@@ -41,13 +42,38 @@ def only_phones(offsets: I64, data: U8) -> list[tuple[int, int]]:
 
     - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
     """
-    sizes, kinds, found = np.diff(offsets), byte_kinds(), list[tuple[int, int]]()
-    rows = np.flatnonzero((sizes >= MIN_DIGITS) & (sizes <= MOST_BYTES))
-    rows = rows[np.isin(kinds[data[offsets[rows]]], (NEWLINE, DIGIT, LEAD, SEPARATOR))]
+    rows, found = starting(offsets, data, byte_kinds()), list[tuple[int, int]]()
     for start, stop in zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True):
         text = data[start:stop].tobytes().decode()
         found += [(start + len(text[:a].encode()), start + len(text[:b].encode())) for a, b in only(text)]
     return found
+
+
+@kernel
+def starting(offsets: I64, data: U8, kinds: U8) -> I64:
+    """Return the indexes of the texts of at most MOST_BYTES that begin with a number of at least MIN_DIGITS, int64[m].
+
+    - kinds: the table of byte and character classes that `byte_kinds` returns.
+    """
+    out = np.empty(len(offsets) - 1, np.int64)
+    m: Int = 0
+    for k in range(len(offsets) - 1):
+        i, stop = offsets[k], offsets[k + 1]
+        if not MIN_DIGITS <= stop - i <= MOST_BYTES:
+            continue
+        digits: Int = 0
+        while i < stop:
+            size = digit_bytes(data, i, kinds)
+            digits += size > 0
+            if size == 0:
+                size = 1 if data[i] in (9, 10, 13) else between_bytes(data, i, kinds)
+            if size == 0:
+                break
+            i += size
+        if digits >= MIN_DIGITS:
+            out[m] = k
+            m += 1
+    return out[:m]
 
 
 def only(text: str) -> list[tuple[int, int]]:
