@@ -214,6 +214,11 @@ def counted(line: str, a: int, b: int) -> bool:
     number = line[a:b]
     if not number.isascii():
         return False
+    one, _, part = number.partition(".")
+    octets = number.split(".")
+    address = len(octets) == 4 and all(o in map(str, range(256)) for o in octets) and {*map(len, octets)} != {2}
+    if address or (len(one) == 1 and len(part) > 6 and (one + part).isdigit()):
+        return True
     if decimal(number):
         return decimal(token(line[b:]).rstrip(".")) or decimal(token(line[:a][::-1])[::-1])
     scores = [score.split("-") for score in number.split(" ")]
@@ -224,5 +229,5 @@ def counted(line: str, a: int, b: int) -> bool:
         first, *rest = number.split(sign)
         thousands = all(len(group) == 3 and group.isdigit() for group in rest)
         if len(rest) > 1 and thousands and first in map(str, range(1, 1000)):
-            return set(rest) == {"000"} or amount(line, b)
+            return set(rest) == {"000"} or amount(line, b) or (len(first) == 1 and len(rest) == 3 and rest[-1] == "000")
     return False
