@@ -16,7 +16,7 @@ from dataprep.unicode.text import I64, U8, Int
 from .bare import is_dated
 from .context import is_counted
 from .glued import CUT, parted, with_extension
-from .kernel import MIN_DIGITS, between_bytes, byte_kinds, digit_bytes
+from .kernel import MIN_DIGITS, PLAIN, between_bytes, byte_kinds, digit_bytes
 from .numbers import phones
 from .signs import plain
 
@@ -59,7 +59,7 @@ def starting(offsets: I64, data: U8, kinds: U8) -> I64:
     m: Int = 0
     for k in range(len(offsets) - 1):
         i, stop = offsets[k], offsets[k + 1]
-        if not MIN_DIGITS <= stop - i <= MOST_BYTES:
+        if not MIN_DIGITS <= stop - i <= MOST_BYTES or (kinds[data[i]] == PLAIN and data[i] not in (9, 13)):
             continue
         digits: Int = 0
         while i < stop:
