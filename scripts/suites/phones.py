@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dataprep.core.model import batch as B
-from dataprep.pii.rules import find
 from dataprep.pii.stage import PII
 
 from .sdists import unpacked
@@ -43,21 +42,24 @@ def measures() -> Iterator[tuple[str, str, str]]:
     """Yield (measure, result on the tuned half, result on the other half)."""
     sys.path.insert(0, unpacked(SDIST))
     library = importlib.import_module("phonenumbers")
-    found, total = Counter[tuple[str, bool]](), Counter[tuple[str, bool]]()
+    cases = list[tuple[str, bool, str, str]]()  # name, whether it is tuned, text, number as written
     for region in sorted(library.SUPPORTED_REGIONS):
         half = hashlib.sha256(region.encode()).digest()[0] % 2 == 0
         for style, number in _numbers(library, region):
             for form, written in FORMS.items():
-                for sentence in SENTENCES:
-                    name = f"{style}, {form}"
-                    total[name, half] += 1
-                    found[name, half] += _is_hidden(sentence, written(number))
+                name, one = f"{style}, {form}", written(number)
+                cases += [(name, half, sentence.format(one), one) for sentence in SENTENCES]
+    found, total = Counter[tuple[str, bool]](), Counter[tuple[str, bool]]()
+    for (name, half, text, one), spans in zip(cases, _phones([case[2] for case in cases]), strict=True):
+        total[name, half] += 1
+        found[name, half] += _is_hidden(text, one, spans)
     for name in dict.fromkeys(name for name, _ in total):
         tuned, other = (f"{found[name, half] / total[name, half]:.3f}" for half in (True, False))
         yield name, tuned, other
     for name, written in (("", OTHERS), (", broken", [one.replace(" ", "\n", 1) for one in OTHERS])):
-        clean = sum(not _phones(sentence.format(one)) for one in written for sentence in SENTENCES)
-        yield f"other numbers that stay{name}", f"{clean} of {len(OTHERS) * len(SENTENCES)}", ""
+        texts = [sentence.format(one) for one in written for sentence in SENTENCES]
+        clean = sum(not spans for spans in _phones(texts))
+        yield f"other numbers that stay{name}", f"{clean} of {len(texts)}", ""
 
 
 def _numbers(library: Any, region: str) -> Iterator[tuple[str, str]]:
@@ -71,20 +73,20 @@ def _numbers(library: Any, region: str) -> Iterator[tuple[str, str]]:
             yield "national", national
 
 
-def _phones(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of the phones in a text, in characters; a text of one line needs no stage."""
-    if "\n" not in text:
-        return [(match.start, match.end) for match in find(text, ("phone",))]
-    batch = B.make([0], [text], "one")
-    data = text.encode()
-    found = PII(kinds=("phone",))._spans(batch)  # noqa: SLF001 - the stage itself only returns texts
-    return [(len(data[: span.start].decode()), len(data[: span.end].decode())) for span in found]
+def _phones(texts: list[str]) -> list[list[tuple[int, int]]]:
+    """Return (start, end) of the phones in each text, in characters."""
+    batch = B.make(list(range(len(texts))), texts, "phones")
+    offsets, data = B.buffers(batch)
+    found = [list[tuple[int, int]]() for _ in texts]
+    for span in PII(kinds=("phone",))._spans(batch):  # noqa: SLF001 - the stage itself only returns texts
+        first = offsets[span.row]
+        a, b = (len(data[first:at].tobytes().decode()) for at in (span.start, span.end))
+        found[span.row].append((a, b))
+    return found
 
 
-def _is_hidden(sentence: str, written: str) -> bool:
-    text = sentence.format(written)
+def _is_hidden(text: str, written: str, spans: list[tuple[int, int]]) -> bool:
+    """Return whether no digit of the number that is written in a text is outside some spans."""
     first = text.index(written)
-    seen = set(range(first, first + len(written)))
-    for start, end in _phones(text):
-        seen -= set(range(start, end))
+    seen = set(range(first, first + len(written))).difference(*(range(a, b) for a, b in spans))
     return not any(text[i].isdigit() for i in seen)

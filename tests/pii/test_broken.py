@@ -37,6 +37,12 @@ def hidden(*texts: str, stage=STAGE) -> list[str]:
         ("मुझे ०९८७६\n५४३२१० पर कॉल करें", "मुझे <phone> पर कॉल करें"),
         ("โทรหา 081\n234 5678 นะ", "โทรหา <phone> นะ"),
         ("電話は 090\n1234 5678 です", "電話は <phone> です"),
+        ("call me on 07\n9012 3456 please", "call me on <phone> please"),
+        ("call me on 8\n029 491-19-11 please", "call me on <phone> please"),
+        ("call me on (2)\n2123 4567 please", "call me on <phone> please"),
+        ("اتصل بي على ٦\n٧١ ٢٣ ٤٥ ٦٧ شكرا", "اتصل بي على <phone> شكرا"),
+        ("call me on 21\n2345 6789 please", "call me on <phone> please"),
+        ("call me on 2\n2123456 please", "call me on <phone> please"),
         ("手机 138\n0013 8000 谢谢", "手机 <phone> 谢谢"),
     ],
 )
@@ -63,7 +69,7 @@ def test_labels_on_the_line_above(label, gap) -> None:
         "the year 2023\n2024-05-06 was", "rooms 12 34\n56 78 90 12", "Orders:\n12345678", "1234\n5678\n9012\n3456\n",
         "0612\n3456\n0789\n", "see page 0451\n2023 was", "Order number:\n\n71886626", "Phone:\n\n\n71 886 626 people",
         "the answer to the phone of 12 was\n71 886 626", "رقم الطلب:\n71886626", "注文番号：\n71886626",
-        "total 045\n12 EUR",
+        "total 045\n12 EUR", "we had 6\n12345678 people came", "figure 2\n1995 12 24 was",
     ],
 )  # fmt: skip
 def test_lines_that_are_no_number(text) -> None:

@@ -51,9 +51,10 @@ def test_words_and_extensions(number, sentence) -> None:
     assert pii(sentence.format(number + "stp"), dp.PII(kinds="phone", replace="<>"))[0] == sentence.format("<>stp")
 
 
-@pytest.mark.parametrize(
-    "number", ["06  12 34 56 78", "06 12  34 56 78", "0412  345 678", "(506)  234-5678", "041  2345678"]
-)
+@pytest.mark.parametrize("number", [
+    "06  12 34 56 78", "06 12  34 56 78", "0412  345 678", "(506)  234-5678", "041  2345678", "(2)  2123 4567",
+    "081234  56789", "8  (495) 555-01-23", "0900  1 234567",
+])  # fmt: skip
 def test_two_blanks(number) -> None:
     """A number with two blanks between two groups is hidden whole."""
     assert hidden(f"call {number} please") == "call <> please"

@@ -13,6 +13,7 @@ from dataprep.pii import kernel as K
 from dataprep.pii.broken import across
 from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import lines
+from dataprep.pii.only import only_phones
 from dataprep.pii.rules import find
 from dataprep.pii.stage import PII
 
@@ -45,7 +46,7 @@ def test_only_wanted_kinds_are_searched():
 
 
 def test_all_lines_at_once_are_each_line_by_itself():
-    """Matches in a batch are those of each line alone, apart from phones over two lines."""
+    """Matches in a batch are those of each line alone, apart from phones over two lines and those that are the text."""
     pieces = (
         "tel: ", "0612345678", "+212 612-345678", "\n", "\n", " ", "invoice ", "06 12 34 56 78", "a@b.org", "x@é.com",
         "8.8.8.8", "2606:4700::1111", "GB82WEST12345698765432", "4111 1111 1111 1111", "٠٦١٢٣٤٥٦٧٨", "\u200e", "\r",
@@ -57,6 +58,7 @@ def test_all_lines_at_once_are_each_line_by_itself():
     found = [(s.row, s.start, s.end, s.kind) for s in PII()._spans(batch)]
     offsets, data = B.buffers(batch)
     over = [(a, b) for a, b in across(K.suspects(offsets, data, K.byte_kinds(), K.BREAK), offsets, data)]
+    over += only_phones(offsets, data)
     wanted = []
     for line in lines(offsets, data, K.EMAIL | K.IP | K.NUMBER | K.IBAN):
         for m in find(line.text, KINDS):

@@ -46,7 +46,8 @@ def test_phones(text, left):
     "ДК 021:2015, 09130000-9", "κωδ. προϊόντος 045-4471-997", "id 6F12A1B2-9369-4C3D-9E8F-905417985042",
     "e.org/0596008694/re869.html", "bac numéro 29494809", "P.O. Box 30352-00100 Nairobi, Tel: 12",
     "Ali 98123456 | 12", "entre 68 829 369 et 32 288 101", "71 886 626",
-], ids=range(29))  # fmt: skip
+    "nickel 2345 2365 a tonne",
+], ids=range(30))  # fmt: skip
 def test_what_is_counted_stays(text):
     """Amounts, scores, codes, cases, post codes, timetables and draws, and a number with no word at all."""
     assert hidden(text) == text

@@ -61,7 +61,7 @@ def are_figures(line: str, groups) -> bool:
         return True
     a, b = digits[0], digits[-1]
     years = {a[:2], b[:2]} <= {"19", "20"}
-    return sizes == [4, 4] and (years or (a[0] == b[0] and a[1] <= b[1]))
+    return sizes == [4, 4] and (years or (signs != [" "] and a[0] == b[0] and a[1] <= b[1]))
 
 
 def chains(line: str, run):

@@ -29,7 +29,7 @@ def places(text: str) -> list[tuple[int, str]]:
                 digits = [i for i in range(run, len(above)) if above[i].isdecimal()]
                 world = digits[0] > 0 and above[digits[0] - 1] == "+"
                 free = (run > 0 and above[run - 1] != "\t") or world
-                fewest = 1 if above[-2:-1] == "+" else 2
+                fewest = 1 if above[-2:-1] == "+" or after >= 7 else 2
                 if free and len(digits) >= fewest and after >= 2 and 8 <= len(digits) + after <= 15:
                     found.append((offset, "divided"))
         offset += 1

@@ -194,11 +194,33 @@ def drawn(line: str, a: int, b: int) -> bool:
     return right and any(w in table("LOTTERY") for w, _ in split(line[max(0, a - 56) : a].lower()))
 
 
+def decimal(text: str) -> bool:
+    """Whether a text is up to three digits, a full stop, and four to nine digits."""
+    whole, _, part = text.partition(".")
+    return text.isascii() and 1 <= len(whole) <= 3 and 4 <= len(part) <= 9 and whole.isdigit() and part.isdigit()
+
+
+def token(text: str) -> str:
+    """The digits and full stops with which a text begins, after up to four signs."""
+    signs = 0
+    while signs < 4 and text[signs : signs + 1] in tuple(",; -"):
+        signs += 1
+    size = next((i for i, c in enumerate(text[signs:]) if c not in "0123456789."), len(text) - signs)
+    return text[signs : signs + size]
+
+
 def counted(line: str, a: int, b: int) -> bool:
-    """Whether a number is three scores or more, or in groups of thousands that are all 000 or stand before a unit."""
+    """Whether a number is three scores or more, a decimal beside another, or thousands (000 or before a unit)."""
     number = line[a:b]
     if not number.isascii():
         return False
+    one, _, part = number.partition(".")
+    octets = number.split(".")
+    address = len(octets) == 4 and all(o in map(str, range(256)) for o in octets) and {*map(len, octets)} != {2}
+    if address or (len(one) == 1 and len(part) > 6 and (one + part).isdigit()):
+        return True
+    if decimal(number):
+        return decimal(token(line[b:]).rstrip(".")) or decimal(token(line[:a][::-1])[::-1])
     scores = [score.split("-") for score in number.split(" ")]
     ways = [str(n) for n in range(100)]
     if len(scores) > 2 and all(len(score) == 2 and set(score) <= set(ways) for score in scores):
@@ -207,5 +229,5 @@ def counted(line: str, a: int, b: int) -> bool:
         first, *rest = number.split(sign)
         thousands = all(len(group) == 3 and group.isdigit() for group in rest)
         if len(rest) > 1 and thousands and first in map(str, range(1, 1000)):
-            return set(rest) == {"000"} or amount(line, b)
+            return set(rest) == {"000"} or amount(line, b) or (len(first) == 1 and len(rest) == 3 and rest[-1] == "000")
     return False

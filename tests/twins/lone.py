@@ -122,7 +122,9 @@ def lone(line: str, a: int, b: int) -> bool:
     whole = line[a:b]
     pairs = [int(pair) for pair in "".join(c if c in DIGITS else " " for c in whole).split()]
     two = PAIRS.fullmatch(whole) and max(pairs) > 59 and pairs != sorted(pairs)
-    if whole.endswith("00") or not (LONE.fullmatch(whole) or two):
+    one, _, other = whole.partition(" ")
+    rises = len(one) == len(other) == 4 and one[0] == other[0] and one[1] <= other[1]
+    if whole.endswith("00") or rises or not (LONE.fullmatch(whole) or two):
         return False
     before, after = near(line, a, b, 120)
     rest, sign = without_next(after)

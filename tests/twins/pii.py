@@ -8,6 +8,7 @@ from collections import Counter
 
 from dataprep.pii.addresses import is_host, is_version
 from twins.broken import across
+from twins.only import only
 from twins.phone_labels import is_labelled
 from twins.phone_signs import plain
 from twins.phones import phones
@@ -37,6 +38,7 @@ def pii(text: str, stage) -> tuple[str, Counter]:
             new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
         more = [(a, b, kind) for a, b in across(text)] if kind == "phone" and kind in stage.kinds else []
+        more = [(a, b, kind) for a, b in only(text)] + more if kind == "phone" and kind in stage.kinds else more
         for one in (*more, *sorted(new)):
             if all(one[1] <= a or one[0] >= b for a, b, _ in found):
                 found.append(one)

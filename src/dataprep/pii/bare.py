@@ -44,7 +44,7 @@ _SHAPES = (  # groups of digits; s is a sign between them
     "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
     "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
     "3dd[ ./-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(d{3,5}\\) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67 in Kazakhstan
+    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?(?:\\(d{3,5}\\)|0d{3,4}) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67
     "06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}",  # 06 (1) 444 9779 in Hungary
     "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
@@ -52,7 +52,7 @@ _SHAPES = (  # groups of digits; s is a sign between them
     "\\(0?d d{1,2}\\) ?d{3,4}[ -]?d{3,4}",  # (06 1) 123 4567 in Hungary
     "0[1-9]dd?[ /-]d{8}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678
     "0[5-9]dd(?P<gap>[ .-])dddd(?P=gap)d{4,5}",  # 0812-3456-7890 in Indonesia
-    "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd",
+    "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd|01[567]dd[ /-]d{7}",
     "0s?800sdddsddd|0[1-9]d ?9dddd-dddd|[1-9]d 9d{8}|0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
     "0d[ /-][1-9]dd[ -]ddd",  # 03 123 456 in Lebanon
     "01 800 ddd dddd|0[89]00[ -]dddd|87[0-7]d{8}",  # 87011234567 in Kazakhstan
@@ -200,7 +200,12 @@ def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bo
     lone = about == UNKNOWN and is_lone(text, start, end)
     if about == PHONES and _BRAZIL.fullmatch(text, start, end) and not _STATE.search(text, 0, start):
         return True
-    return (listed or in_contacts or about == PHONES or lone) and not _DATE.match(text, start)
+    return (listed or in_contacts or about == PHONES or lone) and not is_dated(text, start)
+
+
+def is_dated(text: str, start: int = 0) -> bool:
+    """Return whether a date, two years, a post code or a private address begins at `start`."""
+    return _DATE.match(text, start) is not None
 
 
 def is_like(text: str, end: int, start: int, stop: int) -> bool:

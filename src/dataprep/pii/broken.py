@@ -1,8 +1,8 @@
 """Phones that a line break divides, and phones on the line below their label; no other data crosses a line.
 
 A number is joined over one line break, with blanks around it, if its first part follows a word or begins with a +, and
-neither part is a phone alone; the country code with its + may precede a whole national number. A label counts for the
-first number of the next line that is not blank.
+neither part is a phone alone. The country code with its +, an area code or a single digit may precede what is a phone
+alone. A label counts for the first number of the next line that is not blank.
 
 Slow reference for the tests: tests/twins/broken.py
 """
@@ -24,14 +24,18 @@ from .digit_groups import part
 from .kernel import BREAK, MIN_DIGITS, between_bytes, byte_kinds, digit_bytes
 from .labels import is_phone_label
 from .numbers import phones
+from .signs import plain
 
 DIVIDED, BELOW = 1, 2  # kinds of places
 MOST = 15  # digits of a divided number
 FEWEST_PART = 2  # digits in each line
+FEWEST_BELOW = 7  # after a single digit
 REACH = 120  # bytes of each line that are read
 SHORT = 30  # characters of a line that is nothing but a label
 _ENDS = ":：=;.☎📞📱\ufe0f"  # after a label that is not the whole line
 _CODE = re.compile(r"\+[0-9]{1,4}")  # that of a country
+_BEGINS = ("0", "(", "+")  # signs that begin a number of its own
+_AREA = re.compile(r"0[0-9]{1,3}|[(]0?[0-9]{1,3}[)]|[0-9]")  # or the digit with which all numbers of a country begin
 _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten digits
 
 
@@ -98,12 +102,16 @@ def _phones_of(texts: list[str]) -> Iterator[tuple[int, int, int]]:
 
 
 def is_divided(above: str, below: str, start: int) -> bool:
-    """Return whether neither line has a phone alone of the number that begins at `start` of the line `above`."""
-    if _CODE.fullmatch(above, start):
+    """Return whether the number that begins at `start` of the line `above` is one, and not a phone beside digits.
+
+    It is one if neither line has a phone alone, or if the first line has only its area code.
+    """
+    above = plain(above)
+    if _CODE.fullmatch(above, start) or _AREA.fullmatch(above, start):
         return True
     if any(b == len(above) for _, b in phones(above)) and not _PAIRS.fullmatch(above, start):
         return False
-    return not any(a == 0 for a, _ in phones(below))
+    return below[:1] not in _BEGINS or not any(a == 0 for a, _ in phones(below))
 
 
 def is_below_label(above: str, below: str) -> bool:
@@ -118,8 +126,8 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
-    each, or one after a +, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight
-    digits after it, or after one blank line.
+    each, or one after a + or before at least seven, and a letter or a + precedes them. BELOW: no digit is before it,
+    and a run of at least eight digits after it, or after one blank line.
 
     - lines: the index of the text, start and end of each line, int64[n, 4].
     """
@@ -145,7 +153,8 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
                 m += 1
         elif not blank and after >= FEWEST_PART and data[i] != 43:
             before = _digits_before(data, last, start, kinds)
-            enough = before >= FEWEST_PART or (before == 1 and last > start and data[last - 1] == 43)
+            plus = last > start and data[last - 1] == 43
+            enough = before >= FEWEST_PART or (before == 1 and (plus or after >= FEWEST_BELOW))
             if enough and MIN_DIGITS <= before + after <= MOST:
                 out[m] = start, at, stop, DIVIDED
                 m += 1

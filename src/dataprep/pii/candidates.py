@@ -207,11 +207,11 @@ def is_area(points: U32, groups: I64, first: Int, digits: Int) -> bool:
 
 @part
 def is_range(points: U32, groups: I64, first: Int, after: Int) -> bool:
-    """Return whether groups `first` to `after` - 1 are two years or a range of numbers of four digits: 1987-1991."""
+    """Return whether groups `first` to `after` - 1 are two years, or a range of numbers of four digits: 3100-3200."""
     a, b = groups[first, 0], groups[after - 1, 0]
     if after - first != 2 or not groups[first, 1] - a == 4 == groups[after - 1, 1] - b:
         return False
-    rises = points[a] == points[b] and points[a + 1] <= points[b + 1]
+    rises = points[groups[first, 1]] != 32 and points[a] == points[b] and points[a + 1] <= points[b + 1]
     return bool(rises or (is_century(points, a) and is_century(points, b)))
 
 

@@ -37,8 +37,14 @@ ARABIZI = re.compile(  # "call" in Latin letters, with whom before and after it:
     "|sonn|sawn|r[eo]nn|d[eo][q2])(?:i|e|o|ou|u|a|w)?(?:l?i|l?iya?|l?o|l?ou|n[aei]|ny|l?ha|h|hom|[ei]?k|kom|wni|wna)?"
 )
 _THOUSANDS = re.compile("[1-9][0-9]{0,2}([ .])[0-9]{3}(?:\\1[0-9]{3})+")
-_ROUND = re.compile("[1-9][0-9]{0,2}([ .])0{3}(?:\\1[0]{3})+")
+_ROUND = re.compile(r"[1-9][0-9]{0,2}([ .])0{3}(?:\1[0]{3})+|[1-9]([ .])[0-9]{3}\2[0-9]{3}(?:\2)0{3}")
+_DECIMAL = re.compile("[0-9][.][0-9]{7,}")
+_QUAD = re.compile(r"(?![0-9]{2}(?:[.][0-9]{2}){3}\Z)(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:[.]|\Z)){4}")
 _SCORES = re.compile("[1-9]?[0-9]-[1-9]?[0-9](?: [1-9]?[0-9]-[1-9]?[0-9]){2,}")
+_PLACE = re.compile("[0-9]{1,3}[.][0-9]{4,9}")
+_PLACE_BEFORE = re.compile(r"(?<![0-9.])[0-9]{1,3}[.][0-9]{4,9}[,; -]{0,4}\Z")
+_PLACE_AFTER = re.compile("[,; -]{0,4}[0-9]{1,3}[.][0-9]{4,9}(?![0-9]|[.][0-9])")
+BESIDE = 18  # characters of a coordinate, with the signs behind it
 _WEAK = 2
 ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
 _PAIRS, _HIGHEST = 5, "70"  # of a lottery
@@ -79,10 +85,16 @@ def is_amount(text: str, end: int) -> bool:
 
 
 def is_counted(text: str, start: int, end: int) -> bool:
-    """Return whether the groups of text[start:end] are scores, a round number, or thousands before a unit.
+    """Return whether text[start:end] is scores, a round number, thousands before a unit, a decimal or an IP address.
 
-    Such a number is not a phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people.
+    Such a number is not a phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people,
+    48.856614, 2.3522219 (two coordinates), 1.596829420, 192.168.1.20.
     """
+    if _DECIMAL.fullmatch(text, start, end) or _QUAD.fullmatch(text, start, end):
+        return True
+    if _PLACE.fullmatch(text, start, end):
+        before = text[max(0, start - BESIDE) : start]
+        return _PLACE_AFTER.match(text, end) is not None or _PLACE_BEFORE.search(before) is not None
     if _SCORES.fullmatch(text, start, end) or _ROUND.fullmatch(text, start, end):
         return True
     return _THOUSANDS.fullmatch(text, start, end) is not None and is_amount(text, end)

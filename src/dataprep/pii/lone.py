@@ -45,7 +45,7 @@ _MORE = re.compile(r"[(+]?[0-9](?:[ ./()-]{0,2}[0-9]){7,12}(?![0-9])")
 def is_lone(text: str, start: int, end: int) -> bool:
     """Return whether text[start:end] is the only number of a sentence about no other thing, in groups as of a phone."""
     whole = text[start:end]
-    if whole.endswith("00") or not (LONE.fullmatch(whole) or _is_pairs(whole)):
+    if whole.endswith("00") or _rises(whole) or not (LONE.fullmatch(whole) or _is_pairs(whole)):
         return False
     before, after = text[max(0, start - NEAR) : start].rpartition("\n")[2], text[end : end + NEAR].partition("\n")[0]
     other = _NEXT.match(after)
@@ -58,6 +58,11 @@ def is_lone(text: str, start: int, end: int) -> bool:
     if not (_NO_UNIT if counted else _BEHIND).match(after) or _CODE.search(around) or not _LETTERS.search(around):
         return False
     return not speaks_of_other(before, after)
+
+
+def _rises(whole: str) -> bool:
+    """Return whether a number is the lower and the higher price of a thing, with a blank between: 2345 2365."""
+    return len(whole) == 9 and whole[4] == " " and whole[0] == whole[5] and whole[1] <= whole[6]
 
 
 def _is_pairs(whole: str) -> bool:

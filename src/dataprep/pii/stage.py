@@ -23,6 +23,7 @@ from . import kernel as K
 from .broken import across
 from .kinds import INCLUDED, KINDS, PIIKind
 from .lines import every_line, find_joined
+from .only import only_phones
 from .rules import FINDERS, Match, find, with_kind
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
@@ -76,8 +77,8 @@ class PII(Stage):
     that are separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs,
     numbers in table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A
     national number without its leading 0 is found only if its grouping, a word near it ("tel.", "call"), or its
-    position as the only number of a sentence indicates a phone number; docs/pii.md lists the rules. Names and postal
-    addresses are not detected.
+    position as the only number of a sentence or of a text indicates a phone number; docs/pii.md lists the rules. Names
+    and postal addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """
@@ -89,7 +90,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 13
+    VERSION: ClassVar[int] = 14
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
@@ -176,7 +177,8 @@ class PII(Stage):
         ]
         others = [m for m in of_lines if m.kind != "phone"]
         breaks = K.suspects(offsets, data, K.byte_kinds(), K.BREAK) if "phone" in common else np.empty((0, 4), np.int64)
-        found = with_kind(others, across(breaks, offsets, data), "phone")
+        found = with_kind(others, only_phones(offsets, data) if "phone" in common else [], "phone")
+        found = with_kind(found, across(breaks, offsets, data), "phone")
         found = with_kind(found, [m[:2] for m in of_lines if m.kind == "phone"], "phone")
         yield from _in_texts(found, offsets)
 
@@ -187,6 +189,7 @@ def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iter
     rows, found = K.suspects(offsets, data, K.byte_kinds(), wanted), list[Match]()
     for kind in kinds:
         if kind == "phone":
+            found = with_kind(found, only_phones(offsets, data), kind)
             found = with_kind(found, across(rows, offsets, data), kind)
         some = rows[rows[:, 3] & _CAN[kind] != 0]
         if len(some):
