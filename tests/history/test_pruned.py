@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import dataprep as dp
@@ -11,9 +12,10 @@ from dataprep import extend
 from dataprep.core.output import owned, pruning
 from dataprep.core.output.layout import DROPS, PRUNED, Folder
 from dataprep.core.run.runner import Serial
-from dataprep.errors import CorruptShard, ReadError
+from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.forget.forget import forget
 from dataprep.history.clusters import find_clusters
+from dataprep.history.drop_reasons import DropReasons
 from dataprep.history.removed_hits import find_removed
 from dataprep.history.repair import repair
 from dataprep.history.verify import verify
@@ -97,6 +99,11 @@ def test_every_drop_and_cut_keeps_its_row(pruned):
     assert {name.split("/")[2] for name in steps} == {PRUNED, "recipe.json", "receipts", "drops", "cuts"}
     with pytest.raises(ReadError, match="prune. removed the documents of this step"):
         made.cut_texts("Exact(paragraph)").table()
+    with pytest.raises(PlanError, match=r"one of the stages that cut texts: 'Exact\(paragraph\)'"):
+        made.cut_texts("few")
+    reasons = {row["id"]: (row["stage"], row["reason"]) for row in before[0]}
+    ids = np.array(sorted(reasons), np.uint64)
+    assert DropReasons(made.url).of(ids) == [reasons[id_] for id_ in ids.tolist()]
 
 
 def test_the_texts_and_work_files_are_gone_and_all_removes_the_rest(pruned, dataprep, tmp_path):
