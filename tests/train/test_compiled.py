@@ -188,8 +188,8 @@ def calls_of_flex(graphs):
             for g in graphs]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error:(?s).*lru_cache")
 @pytest.mark.filterwarnings("ignore")  # of the compiler itself
-@pytest.mark.filterwarnings("error:.*lru_cache")
 @pytest.mark.parametrize("more", [{}, {"lora": 2}, {"lora": 2, "lora_base": "nf4"}], ids=["all", "lora", "qlora"])
 def test_masked_models_of_any_depth_compile_one_block(shards, config, tmp_path, monkeypatch, more):
     """FlexAttention is compiled once for 2 and for 5 layers; losses and gradients are those of the dense mask."""
