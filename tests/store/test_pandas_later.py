@@ -16,7 +16,7 @@ assert docs.table()["text"].to_pylist() == ["one", "two"]
 assert "pandas" not in sys.modules
 """
 ENDS = {
-    "the user": "import pandas as pd",
+    "the user": "import importlib.util; assert importlib.util.find_spec('pandas'); import pandas as pd",
     "pyarrow": "import sys; docs.table().to_pandas(); pd = sys.modules['pandas']",
     "dataprep": "import sys; docs.to_pandas(); pd = sys.modules['pandas']",
 }

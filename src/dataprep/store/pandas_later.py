@@ -7,7 +7,6 @@ Nothing can before pandas is imported, so pyarrow is told that there is none, an
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -30,36 +29,36 @@ class _Absent(MetaPathFinder):
 
 
 class _Later(MetaPathFinder):
-    """Finds pandas once, and lets pyarrow look again after its import."""
+    """Finds pandas as the other finders do, and lets pyarrow look again after its import."""
 
-    def find_spec(self, fullname: str, path: Path, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
+    def find_spec(self, fullname: str, path: Path, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of pandas, with a loader that calls pyarrow afterwards."""
         if fullname != "pandas":
             return None
-        with contextlib.suppress(ValueError):
-            sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
-            spec.loader = _ThenArrow(spec.loader)
+            spec.loader = _ThenArrow(spec.loader, self)
         return spec
 
 
 class _ThenArrow(Loader):
     """Loads a module as another loader does; then pyarrow converts an empty table, for which it looks for pandas."""
 
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
+    def __init__(self, loader: Loader, finder: _Later) -> None:
+        self.loader, self.finder = loader, finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Create the module as the other loader does."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module's code, and leave no trace of this loader."""
-        spec = module.__spec__
+        """Run the module's code, and leave no trace of this loader and its finder."""
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(self.finder)
         module.__loader__ = self.loader
-        if spec is not None:
-            spec.loader = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
         self.loader.exec_module(module)
         pa.table({}).to_pandas()
 
