@@ -8,8 +8,8 @@ distinct texts were dropped.
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -51,23 +51,31 @@ def boilerplate_alarms(url: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _sampled(url: str) -> dict[str, list[Drop]]:
-    """Return a sample of the near-duplicates of each source that has many, chosen by hashes of their ids."""
-    counts, best = Counter[str](), defaultdict[str, list[tuple[int, Drop]]](list)
-    for batch, folder in drop_batches(url):
+def _near(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
+    """Yield, as `drop_batches` does, near-duplicates of a named source whose kept document is in the run."""
+    for batch, folder in drop_batches(url, columns):
         near = pc.and_(pc.less(batch.column("similarity"), 1), batch.column("duplicate_of").is_valid())
         rows = batch.filter(pc.fill_null(near, fill_value=False))
-        rows = rows.filter(pc.and_(rows.column("duplicate_of_dataset").is_null(), rows.column("source").is_valid()))
-        for source in rows.column("source").unique().to_pylist():
+        is_here = rows.column("duplicate_of_dataset").is_null()
+        yield rows.filter(pc.and_(is_here, rows.column("source").is_valid())), folder
+
+
+def _sampled(url: str) -> dict[str, list[Drop]]:
+    """Return a sample of the near-duplicates of each source that has many, chosen by hashes of their ids."""
+    counts = Counter[str]()
+    for rows, _ in _near(url, ["similarity", "duplicate_of", "duplicate_of_dataset", "source"]):
+        counts.update({str(one["values"]): one["counts"] for one in rows.column("source").value_counts().to_pylist()})
+    chosen = [source for source, n in counts.most_common(MOST_SOURCES) if n >= LARGE]
+    best: dict[str, list[tuple[int, Drop]]] = {source: [] for source in chosen}
+    for rows, folder in _near(url) if chosen else ():
+        for source, before in best.items():
             mine = rows.filter(pc.equal(rows.column("source").cast(pa.string()), source))
-            counts[source] += len(mine)
             ranks = mix(mine.column("id").to_numpy(), 0)
             first = np.argsort(ranks, kind="stable")[:SAMPLE]
             some = mine.take(pa.array(first)).to_pylist()
             drops = zip(ranks[first].tolist(), (row_object(Drop, row, folder=folder) for row in some), strict=True)
-            best[source] = sorted([*best[source], *drops], key=lambda one: one[0])[:SAMPLE]
-    chosen = [source for source, n in counts.most_common(MOST_SOURCES) if n >= LARGE]
-    return {source: [drop for _, drop in best[source]] for source in chosen}
+            best[source] = sorted([*before, *drops], key=lambda one: one[0])[:SAMPLE]
+    return {source: [drop for _, drop in some] for source, some in best.items()}
 
 
 def _kept(url: str, sources: set[str]) -> dict[str, list[str]]:

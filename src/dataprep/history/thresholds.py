@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.model.batch import NO_IDS
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import NOBODY, Drop, read_tables
 from dataprep.core.output.layout import DROPS, Folder
@@ -74,6 +75,11 @@ class MinHashStep:
         """The threshold of the run."""
         return float(self.fit["threshold"])
 
+    @property
+    def datasets(self) -> list[Folder]:
+        """The folders of its Dataset, and of the saved inputs of Estimators."""
+        return [folder for folder in (self.folder, *self.folder.saved) if folder.is_dataset]
+
 
 def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
     """Return a MinHash of the run in the folder `url`.
@@ -102,6 +108,28 @@ def _steps(folder: Folder) -> list[MinHashStep]:
     return found
 
 
+@dataclass(frozen=True)
+class _Sources:
+    """The sources of documents: `ids`, ascending, and the index of each one's source in `names`."""
+
+    ids: U64
+    codes: npt.NDArray[np.int32]
+    names: list[str]
+
+    @classmethod
+    def of(cls, step: MinHashStep, ids: U64) -> _Sources:
+        """Look the sources up in the tables and the texts of a run."""
+        dropped = (batch for folder in step.datasets for batch in read_tables(folder.url, DROPS, ["id", "source"]))
+        kept = (batch for folder in step.datasets for batch in open_dataset(folder.url).batches(["id", "source"]))
+        return cls(ids, *sources_of(ids, itertools.chain(dropped, kept) if len(ids) else ()))
+
+    def counts(self, back: U64, new: U64) -> dict[str, tuple[int, int]]:
+        """Return {source: (number of documents in `back`, in `new`)}, most first."""
+        one, other = (Counter(self.codes[np.searchsorted(self.ids, ids)].tolist()) for ids in (back, new))
+        found = {self.names[code]: (one[code], other[code]) for code in {*one, *other} if code != UNKNOWN}
+        return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))
+
+
 def at_thresholds(
     step: MinHashStep, thresholds: Sequence[float], runner: Runner, n_examples: int = 0
 ) -> list[OtherThreshold]:
@@ -109,16 +137,19 @@ def at_thresholds(
 
     Later stages are not run again. Raises PlanError as `verdicts_at` does.
     """
-    drops = _dropped_by(step)
+    drops, steps = _dropped_by(step), [one.url for one in step.folder.steps]
     ids = drops.column("id").to_numpy()
-    return [_other(step, threshold, runner, drops, ids, n_examples) for threshold in thresholds]
+    found = [verdicts_at(steps, step.fit, t, runner, keep=step.keep, n_older=step.n_older) for t in thresholds]
+    changed = np.unique(np.concatenate([NO_IDS, *(np.setxor1d(ids, rows["id"]) for rows in found)]))
+    sources = _Sources.of(step, changed)
+    return [_other(step, t, rows, drops, sources, n_examples) for t, rows in zip(thresholds, found, strict=True)]
 
 
 def _dropped_by(step: MinHashStep) -> pa.Table:
     """Return the drops of a MinHash in the run, in order of ids."""
     batches = [
         batch.filter(pc.equal(batch.column("stage").cast(pa.string()), step.label))
-        for folder in (step.folder, *step.folder.saved) if folder.is_dataset for batch in read_tables(folder.url, DROPS)
+        for folder in step.datasets for batch in read_tables(folder.url, DROPS)
     ]  # fmt: skip
     if not batches:
         return pa.table({"id": pa.array([], pa.uint64()), "duplicate_of": pa.array([], pa.uint64())})
@@ -126,15 +157,12 @@ def _dropped_by(step: MinHashStep) -> pa.Table:
 
 
 def _other(
-    step: MinHashStep, threshold: float, runner: Runner, drops: pa.Table, ids: U64, n_examples: int
+    step: MinHashStep, threshold: float, rows: npt.NDArray[Any], drops: pa.Table, sources: _Sources, n_examples: int
 ) -> OtherThreshold:
-    steps = [one.url for one in step.folder.steps]
-    rows = verdicts_at(steps, step.fit, threshold, runner, keep=step.keep, n_older=step.n_older)
+    ids = drops.column("id").to_numpy()
     back, new = np.setdiff1d(ids, rows["id"]), np.setdiff1d(rows["id"], ids)
     least = least_jaccard(threshold, step.fit["measure"])
     recall = p_candidate(least, step.fit["bands"], step.fit["rows"])
-    changed = np.sort(np.concatenate([back, new]))
-    by_source = _by_source(step, changed, back) if len(changed) else {}
     chosen = drops.filter(pc.is_in(drops["id"], pa.array(back))).to_pylist() if n_examples else []
     dropped_again = [row for row in rows[np.isin(rows["id"], new)].tolist() if row[1] != NOBODY] if n_examples else []
     examples = (
@@ -144,7 +172,7 @@ def _other(
     for some in examples:
         some.sort(key=lambda drop: (abs((drop.similarity or 0) - threshold), drop.id))
         del some[n_examples:]
-    return OtherThreshold(threshold, recall, len(rows), back, new, by_source, examples)
+    return OtherThreshold(threshold, recall, len(rows), back, new, sources.counts(back, new), examples)
 
 
 def _drop(
@@ -154,15 +182,3 @@ def _drop(
         id=id_, stage=step.label, reason="near_duplicate", duplicate_of_dataset=dataset, duplicate_of=duplicate_of,
         similarity=similarity, source=None, bytes=None, value=None, label=None, folder=step.folder.url,
     )  # fmt: skip
-
-
-def _by_source(step: MinHashStep, changed: U64, back: U64) -> dict[str, tuple[int, int]]:
-    """Return {source: (number of documents in `back`, of others)} of the documents `changed`, most first."""
-    folders = [folder for folder in (step.folder, *step.folder.saved) if folder.is_dataset]
-    dropped = (batch for folder in folders for batch in read_tables(folder.url, DROPS, ["id", "source"]))
-    kept = (batch for folder in folders for batch in open_dataset(folder.url).batches(["id", "source"]))
-    codes, names = sources_of(changed, itertools.chain(dropped, kept))
-    is_back = np.isin(changed, back)
-    counts: list[Counter[int]] = [Counter(codes[is_back].tolist()), Counter(codes[~is_back].tolist())]
-    found = {names[code]: (counts[0][code], counts[1][code]) for code in {*counts[0], *counts[1]} if code != UNKNOWN}
-    return dict(sorted(found.items(), key=lambda item: (-sum(item[1]), item[0])))

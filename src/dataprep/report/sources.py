@@ -25,12 +25,12 @@ def sources(summary: RunSummary) -> str:
     """
     if not summary.sources:
         return ""
-    lost: Counter[tuple[str, Reason]] = Counter()
+    lost: dict[str, Counter[Reason]] = {name: Counter() for name in summary.sources}
     by_reason: Counter[Reason] = Counter()
     for stage in summary.stages:
         for reason, amounts in stage.dropped.items():
             for source, amount in amounts.items():
-                lost[source, (stage.name, reason)] += amount.docs
+                lost.setdefault(source, Counter())[stage.name, reason] += amount.docs
                 by_reason[stage.name, reason] += amount.docs
     reasons = [reason for reason, _ in sorted(by_reason.items(), key=lambda kv: (-kv[1], kv[0]))]
     columns, others = reasons[:MOST_REASONS], reasons[MOST_REASONS:]
@@ -40,11 +40,8 @@ def sources(summary: RunSummary) -> str:
         counts += [("other reasons", "", sum(lost[one] for one in others))] if others else []
         return _row(name, read, kept, counts)
 
-    def of_source(name: str) -> Counter[Reason]:
-        return Counter({reason: lost[name, reason] for reason in reasons})
-
-    worst = sorted(summary.sources, key=lambda name: (-of_source(name).total(), -summary.sources[name][0].bytes, name))
-    rows = [row(name, *summary.sources[name], of_source(name)) for name in worst[:MOST_SOURCES]]
+    worst = sorted(summary.sources, key=lambda name: (-lost[name].total(), -summary.sources[name][0].bytes, name))
+    rows = [row(name, *summary.sources[name], lost[name]) for name in worst[:MOST_SOURCES]]
     total = row("all sources", *totals(summary), by_reason)
     heads = [("source", "source"), ("", ""), ("read", "read"), ("kept", "kept")]
     heads += [(_title(one), "<br>".join(map(_breaking, one))) for one in columns]
