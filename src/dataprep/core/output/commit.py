@@ -285,7 +285,8 @@ class Output(Generic[T]):
             kinds.refuse(self.url, wanted.recipe.kind)
             owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
         other = found if found is not None else begun if kinds.is_begun(self.url) else None
-        if other is not None and not wanted.recipe.is_same(other) and not self.nested:
+        is_begun_again = found is None and other is not None and other.key == wanted.recipe.key
+        if other is not None and not wanted.recipe.is_same(other) and not self.nested and not is_begun_again:
             self._check_other(folder if found is not None else folder.unfinished, other, wanted, replace=replace)
         if not self.nested:
             owned.begin(self.url)
@@ -320,8 +321,6 @@ class Output(Generic[T]):
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
         if not replace and other.key == wanted.recipe.key:
-            if home.url != self.url:  # unfinished work, which is begun again
-                return
             raise forget_list.stale(self.url, wanted.recipe.kind)
         changes = compared(home.origin_as_given, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
         if not replace and (changes is None or not changes.same):

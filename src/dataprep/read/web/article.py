@@ -88,7 +88,7 @@ def article(page: str, *, comments: bool = False, **options: Any) -> str:
     - options: as for Resiliparse's extract_plain_text.
     """
     options["main_content"] = True
-    extract, tree = _extract(), _parse()(page)
+    extract, tree = resiliparse(), _parse()(page)
     if tree.body is None:
         return str(extract(page, **options))
     body = _Body(tree, TEXTS * len(page))
@@ -249,5 +249,6 @@ def _parse() -> Any:
 
 
 @cache
-def _extract() -> Any:
+def resiliparse() -> Any:
+    """Return the function of Resiliparse that extracts the text of a page."""
     return need("resiliparse.extract.html2text", extra="warc").extract_plain_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataprep.errors import PlanError, need, require
 
-from .article import article
+from .article import article, resiliparse
 from .response import refuse
 
 # extractor: the extra that installs it
@@ -46,11 +46,11 @@ def extract(page: str, reader: Any) -> bytes:
         if extractor == "trafilatura":
             text = _trafilatura()(page, **TRAFILATURA) or ""
         elif extractor == "plain":
-            text = _resiliparse()(page, **PLAIN)
+            text = resiliparse()(page, **PLAIN)
         elif extractor == "article" and reader.main_content:
             text = article(page, comments=comments, **options)
         else:
-            text = _resiliparse()(page, comments=comments, **options)
+            text = resiliparse()(page, comments=comments, **options)
     except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
         refuse("not_parsed")
     except BaseException as e:
@@ -65,11 +65,6 @@ def encoded(text: str) -> bytes:
     if not text or text.isspace():
         refuse("no_text")
     return text.encode("utf-8", "replace")
-
-
-@cache
-def _resiliparse() -> Any:
-    return need("resiliparse.extract.html2text", extra="warc").extract_plain_text
 
 
 @cache
