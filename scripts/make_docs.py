@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import dataprep
-from dataprep import chats, extend
+from dataprep import chats, extend, tools
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "site" / "pages"
@@ -80,11 +80,13 @@ def write_reference() -> None:
     for room, names in sorted(rooms.items()):
         _write_page(folder, room, names)
         index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
-    on_messages = dict(sorted(chats._HOMES.items()))  # noqa: SLF001
-    _write_page(folder, "chats", on_messages)
+    index += "\nThree modules have more names:\n"
+    uses = {"chats": "for messages", "tools": "for other runners and for finished results"}
+    for module, use in uses.items():
+        homes = dict(sorted({"chats": chats, "tools": tools}[module]._HOMES.items()))  # noqa: SLF001
+        _write_page(folder, module, homes)
+        index += f"\n- [dp.{module}]({module}.md), {use}: " + ", ".join(f"`{name}`" for name in homes)
     _write_page(folder, "extend", _of_extend())
-    index += "\nTwo modules have more names:\n\n- [dp.chats](chats.md), for messages: "
-    index += ", ".join(f"`{name}`" for name in on_messages)
     index += "\n- [dataprep.extend](extend.md), for your own readers, stages, estimators and runners\n"
     (folder / "index.md").write_text(index, encoding="utf-8")
 

@@ -48,7 +48,9 @@ LISTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("relative", "run"), [(True, dp.Serial()), (False, dp.Serial()), (False, laws.TWO)])
+@pytest.mark.parametrize(
+    ("relative", "run"), [(True, dp.tools.Serial()), (False, dp.tools.Serial()), (False, laws.TWO)]
+)
 def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, run) -> None:
     """What a folder holds is a document's file or a row, of the Dataset just read as of the sealed one."""
     monkeypatch.chdir(tmp_path)

@@ -75,7 +75,7 @@ def runner_of(runner: Runner | None) -> Runner:
     missing = [name for name in ("map", "workers", "memory") if runner is not None and not hasattr(runner, name)]
     if missing:
         msg = (
-            f"runner={runner!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no "
+            f"runner={runner!r} must be a Runner such as dp.tools.Serial() or dp.tools.Local(2); it has no "
             f"{' and no '.join(missing)}"
         )
         raise PlanError(msg)
@@ -147,7 +147,7 @@ class Serial:
         check_memory(self.memory)
         if timeout is not None:
             msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
-            msg += f"use dp.Local(1, timeout={timeout!r})"
+            msg += f"use dp.tools.Local(1, timeout={timeout!r})"
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:

@@ -27,7 +27,7 @@ GRACE = 1.0  # seconds in which a worker that is told to end may remove temporar
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
     "Local starts fresh Python processes, which import your script first: "
-    'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
+    'put its work under `if __name__ == "__main__":` (or use dp.tools.Serial())'
 )
 POLL = 0.1  # seconds between two looks at the memory of workers
 TIME, MEMORY = "time", "memory"  # why a worker was ended
