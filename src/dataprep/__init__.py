@@ -27,6 +27,7 @@ _NAMES = {
     "core.model.dataset": "Dataset open_dataset",
     "core.model.function": "Filter Map",
     "core.pipeline": "Pipeline",
+    "core.run.queue_runner": "Queue",
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
     "core.model.score": "Score",

@@ -8,6 +8,7 @@ from .core.model.function import Filter as Filter
 from .core.model.function import Map as Map
 from .core.model.score import Score as Score
 from .core.pipeline import Pipeline as Pipeline
+from .core.run.queue_runner import Queue as Queue
 from .core.run.ray_runner import Ray as Ray
 from .core.run.runner import Local as Local
 from .core.run.runner import Serial as Serial
