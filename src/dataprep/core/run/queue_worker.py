@@ -43,7 +43,7 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
     files.write_bytes(files.join(queue, "workers", ".keep"), b"")
     claim(name)
     try:
-        with Heartbeats() as beats, beats.of(name), clean_end():
+        with Heartbeats() as beats, beats.of(name), clean_end(queue):
             return _Worker(queue, name, beats, memory).work(idle)
     finally:
         files.remove(name)
