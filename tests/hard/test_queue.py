@@ -78,6 +78,17 @@ def test_tasks_of_a_killed_worker_and_errors(tmp_path):
         assert not list((tmp_path / "queue" / "jobs").iterdir())
 
 
+def test_a_task_ends_when_nobody_wants_its_result(tmp_path):
+    """A run that is stopped does not wait for a task of ten minutes, and the worker then does the next run's tasks."""
+    with working(tmp_path / "queue"):
+        results = dp.Queue(str(tmp_path / "queue")).map(Slow(str(tmp_path)), range(4))
+        assert [next(results), next(results)] == [0, 1]
+        until((tmp_path / "2").exists)
+        results.close()
+        assert not list((tmp_path / "queue" / "jobs").iterdir())
+        assert list(dp.Queue(str(tmp_path / "queue")).map(Slow(str(tmp_path)), range(4))) == [0, 1, 4, 9]
+
+
 def test_a_run_is_the_same_byte_for_byte(tmp_path):
     """Also one whose Runner was killed: the next run continues with the parts that are finished."""
     for number in range(5):

@@ -196,7 +196,7 @@ def _globbed(pattern: str) -> list[str]:
     names = pattern.split("/")
     crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
 
-    class Listed(LocalFileSystem):  # type: ignore[misc] # fsspec has no types
+    class Listed(LocalFileSystem):
         def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
             try:
                 return super().ls(path, detail=detail, **options)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
@@ -67,11 +67,19 @@ class SentTask:
         return cloudpickle.loads(self.task)(item)
 
 
+class Terms(NamedTuple):
+    """The versions of the Runner's process, the number of items, and the seconds that a task may take for a file."""
+
+    versions: dict[str, str]
+    items: int
+    timeout: float | None
+
+
 @dataclass(frozen=True)
 class Job:
     """The files of one call of `map`.
 
-    - `job.json`, written last: versions, the number of items, and the time limit;
+    - `stated`, written last: the versions, the number of items, and the time limit;
     - `task`, `items`, `offsets`: the pickled task, all pickled items, and the byte at which each item begins;
     - `runner`: changed while the Runner lives;
     - `claims/INDEX.ATTEMPT`: changed while the worker lives that does the item;
@@ -96,7 +104,7 @@ class Job:
         ):  # fmt: skip
             files.write_bytes(job.at(name), content)
         claim(job.at("runner"))
-        files.write_json(job.at("job.json"), {"versions": versions(), "items": len(items), "timeout": timeout})
+        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout)))
         return job
 
     def at(self, *names: str) -> str:
@@ -112,9 +120,11 @@ class Job:
         return self.at("results", str(index))
 
     @cached_property
-    def stated(self) -> dict[str, Any]:
-        """The content of `job.json`."""
-        return dict(files.read_json(self.at("job.json")))
+    def stated(self) -> Terms:
+        """What a worker must know before it takes an item."""
+        with files.open_raw(self.at("stated")) as f:
+            found: Terms = cloudpickle.loads(f.read())
+        return found
 
     @cached_property
     def task(self) -> SentTask:
@@ -135,7 +145,7 @@ class Job:
     @property
     def is_ended(self) -> bool:
         """Whether no result is wanted any more."""
-        return files.exists(self.at("ended")) or not files.exists(self.at("job.json"))
+        return files.exists(self.at("ended")) or not files.exists(self.at("stated"))
 
     def end(self) -> None:
         """State that no result is wanted any more."""

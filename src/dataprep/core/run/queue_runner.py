@@ -125,7 +125,8 @@ class _Attended:
         for name in files.listdir(self.job.at("refused")):
             if name not in self.refused:
                 self.refused.add(name)
-                log.warning("a worker does no task: %s", files.read_json(self.job.at("refused", name))["why"])
+                with files.open_raw(self.job.at("refused", name)) as f:
+                    log.warning("a worker does no task: %s", f.read().decode())
         home = files.join(self.queue, "workers")
         if any(self.watch.silent(files.join(home, name)) < PATIENCE for name in files.listdir(home)):
             self.warn_at = now + ALONE

@@ -84,15 +84,16 @@ class _Worker:
 
     def _next(self) -> _Taken | None:
         home = files.join(self.queue, "jobs")
-        names = [name for name in files.listdir(home) if files.exists(files.join(home, name, "job.json"))]
+        names = [name for name in files.listdir(home) if files.exists(files.join(home, name, "stated"))]
         self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
         return next((taken for name in names if (taken := self.jobs[name].take()) is not None), None)
 
     def _do(self, taken: _Taken) -> None:
         job = taken.job
-        timeout = job.stated["timeout"]
+        timeout = job.stated.timeout
         child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
         with self.beats.of(taken.claim), _withdrawn(job, child):
+            answer: tuple[bytes | None, bytes | None]
             try:
                 job.task.enter()  # so that the item can be loaded here
                 [result] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
@@ -153,7 +154,7 @@ class _Tasks:
         if self.refused or job.is_ended or self._refuses():
             return None
         end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
-        end = job.stated["items"] if end is None else end  # behind an error, no item is begun
+        end = job.stated.items if end is None else end  # behind an error, no item is begun
         while self.cursor < end:
             index, self.cursor = self.cursor, self.cursor + 1
             if claim(job.claim_of(index, 1)):
@@ -182,11 +183,11 @@ class _Tasks:
 
     def _refuses(self) -> bool:
         """Return whether this worker differs from the Runner in a version; the Runner is told."""
-        theirs, ours = self.job.stated["versions"], versions()
+        theirs, ours = self.job.stated.versions, versions()
         differ = [f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name]]
         self.refused = bool(differ)
         if differ:
             name = files.name_of(self.worker)
             why = f"{name} has {', '.join(differ)}; install the same versions there"
-            files.write_json(self.job.at("refused", name), {"why": why})
+            files.write_bytes(self.job.at("refused", name), why.encode())
         return self.refused
