@@ -49,6 +49,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Inspect a folder or file, and write a commented pipeline file for it; nothing else is written."),
         Listed("run", "runs", "run", help=
                "Run the steps of a pipeline file; work that an earlier run finished is not repeated."),
+        Listed("work", "work", "work", help=
+               "Take tasks of `dataprep run --queue DIR` from a folder and do them, until stopped; start it on any "
+               "machines."),
         Listed("plan", "trial", "plan", prints=True, help=
                "Estimate peak memory, disk, passes and time of a run, by running it on a sample."),
     ),

@@ -242,6 +242,10 @@ class Local:
                 crashes.counts.pop(wanted, None)
                 yield cloudpickle.loads(answer)
 
+    def stop(self) -> None:
+        """End the processes, with what they do; the next task starts new ones."""
+        self._own.stop()
+
     def _why(self, cause: str) -> str:
         """Return a description of why a worker ended."""
         if cause == TIME:
