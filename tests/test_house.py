@@ -272,6 +272,21 @@ def test_kernels_can_be_read(house, root) -> None:
     assert not no_twin, "modules with kernels whose docstring names no tests/twins/NAME.py that exists"
 
 
+def test_nobody_asks_for_the_name_of_a_part(house) -> None:
+    """No code compares a part of a model with a name: it asks the part. `refusals` alone may, since it names pairs."""
+    from dataprep.train.shape import PARTS
+
+    found = set()
+    for name, module in house.items():
+        for node in module.nodes if name != "train.refusals" else ():
+            if isinstance(node, ast.Compare):
+                every = [node.left, *node.comparators]
+                asked = {x.attr for x in every if isinstance(x, ast.Attribute) and x.attr in PARTS}
+                texts = {x.value for x in ast.walk(node) if isinstance(x, ast.Constant)}
+                found |= {f"{name} line {node.lineno}" for part in asked if texts & set(PARTS[part])}
+    assert not found, "asks for a name; let the part declare what is wanted (train/parts.py)"
+
+
 def test_a_name_is_one_class(house) -> None:
     """No two classes of one name in two rooms."""
     homes = defaultdict(set)

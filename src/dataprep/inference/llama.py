@@ -15,7 +15,7 @@ from torch import Tensor
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, ModelConfig
 from dataprep.train.lora import projections
-from dataprep.train.shape import SHAPES
+from dataprep.train.shape import BY_LAYER, PARTS
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
 HOMES = {"attention": "self_attn", "feed_forward": "mlp"}
@@ -50,7 +50,7 @@ def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
     for n, block in enumerate(model.blocks):
         yield f"model.layers.{n}.input_layernorm.weight", block.get_parameter("norm_1.weight")
         yield f"model.layers.{n}.post_attention_layernorm.weight", block.get_parameter("norm_2.weight")
-        for layer, rows in projections(model.config).items():
+        for layer, rows in projections(model.config.layer(n)).items():
             for projection, where in rows.items():
                 yield f"{name_of(n, layer, projection)}.weight", block.get_parameter(f"{layer}.weight")[where]
 
@@ -87,7 +87,10 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
 
 def check_shape(config: ModelConfig, where: object) -> None:
     """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
-    unlike = [f"{name}={value!r}" for name, (ours, _) in SHAPES.items() if (value := getattr(config, name)) != ours]
+    plain, kinds = ModelConfig(), [layer for layer, _ in config.kinds()]
+    other = [n for n in PARTS if getattr(config, n) != getattr(plain, n)]
+    other += [n for n in BY_LAYER if n not in other and len({getattr(layer, n) for layer in kinds}) > 1]
+    unlike = [f"{n}={getattr(config, n)!r}" for n in other]
     if unlike:
         msg = f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings"
         raise PlanError(msg)

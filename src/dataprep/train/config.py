@@ -204,9 +204,9 @@ class TrainConfig:
 
     @property
     def has_masks(self) -> bool:
-        """Whether rows have documents or prefixes, so that attention needs a mask."""
+        """Whether attention needs a mask: rows have documents or prefixes, or a layer has a rule of its own."""
         documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
-        return documents or self.objective != "next"
+        return documents or self.objective != "next" or self.model.is_masked
 
     @property
     def lora_scale(self) -> float:

@@ -36,8 +36,19 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
     - targets_BT: the targets of these rows, int64.
     - mask: which inputs attend to which; None: causal attention.
     """
-    x_ND = model.stream(ids_BT, mask).flatten(0, 1)
-    return nats(x_ND, model.head_weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
+    return token_nats_and_more(model, ids_BT, targets_BT, mask)[0]
+
+
+def token_nats_and_more(
+    model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Return (the result of `token_nats`, the model's losses besides it); None: there are none.
+
+    The second is a mean over the tokens, a scalar (see `GPT.outputs`).
+    """
+    x_BTD, more = model.stream(ids_BT, mask)
+    nats_N = nats(x_BTD.flatten(0, 1), model.head_weight, targets_BT.flatten(), model.vocab_size)
+    return nats_N.view_as(targets_BT), more
 
 
 def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:

@@ -13,7 +13,7 @@ from .data.rows import Rows
 from .data.sets import to_device
 from .distributed import ALONE, World
 from .gradients import GradientSums
-from .loss import token_nats
+from .loss import token_nats_and_more
 from .model.gpt import GPT
 from .preference import Preference
 from .roles import roles
@@ -53,8 +53,9 @@ def step_once(
     - world: the processes that share the batch. The norm is that before clipping. Loss and gradient are divided by the
       number of targets in the *whole* batch, so every token has the same weight. Several processes learn this number
       with the sums of the gradients; before, they divide by the largest possible one. A batch without a target has loss
-      0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change; neither do they if
-      the loss is above `limit`, a scalar.
+      0 and no gradient. The model's other losses (`GPT.outputs`) have gradients, weighted by the targets of each
+      micro-batch, and are no part of the loss returned. If loss or norm is not finite, weights and AdamW's moments do
+      not change; neither do they if the loss is above `limit`, a scalar.
     - notes: 1-D float32, numbers to replace by their sums over all processes, in the same exchange.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights
@@ -67,10 +68,16 @@ def step_once(
     loss = torch.zeros((), device=device)
     sums = GradientSums(model.parameters(), world, REDUCED[config.reduce_dtype])
     for i in range(0, len(rows.tokens), config.rows):
-        x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
-        losses = token_nats if pairs is None else pairs.losses
-        part = losses(model, x_BT, y_BT, mask).sum() / divisor
+        some = rows.part(i, i + config.rows)
+        x_BT, y_BT, mask = to_device(some, device)
+        if pairs is None:
+            part, more = token_nats_and_more(model, x_BT, y_BT, mask)
+        else:
+            part, more = pairs.losses(model, x_BT, y_BT, mask), None
+        part = part.sum() / divisor
         loss += part.detach()
+        if more is not None:
+            part = part + more * (counted(some, pairs) / divisor)
         with sums.begun_early() if i + config.rows >= len(rows.tokens) else contextlib.nullcontext():
             (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
     if not alone:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from ast import literal_eval
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from dataprep.errors import PlanError
 
-SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forward": ("swiglu", "gelu")}
-"""The parts of a model of which there is a choice; the first are Llama's (see `ModelConfig`)."""
+from .parts import ACTIVATIONS, ATTENTIONS, CAUSAL, NORMS, PATTERNS, PLACEMENTS, POSITIONS, Position, Sees
+from .refusals import refuse
+
+PARTS: dict[str, Collection[str]] = {
+    "positions": POSITIONS, "norm": NORMS, "feed_forward": ACTIVATIONS, "attention": ATTENTIONS, "pattern": PATTERNS,
+    "placement": PLACEMENTS,
+}  # fmt: skip
+"""The parts of a model of which there is a choice."""
+BY_LAYER = ("positions", "feed_forward", "attention", "pattern", "reach", "placement", "rope_base")
+"""Fields that may differ between layers: one value, or a tuple of which layer i has the value i modulo its length."""
+PerLayer: TypeAlias = Any
 
 
 def positive(name: str, value: Any) -> None:
@@ -27,8 +39,8 @@ def is_a(value: Any, *types: type) -> bool:
 
 
 def in_range(config: Any, name: str, low: float, high: float) -> None:
-    """Raise PlanError unless the field `name` of a config is a number from `low` to `high`."""
-    value = getattr(config, name)
+    """Raise PlanError unless the field `name` of a config, or of a dict, is a number from `low` to `high`."""
+    value = config[name] if isinstance(config, dict) else getattr(config, name)
     if not (is_a(value, int, float) and low <= value <= high):
         msg = f"{name}={value!r} must be a number from {low} to {high:g}"
         raise PlanError(msg)
@@ -38,6 +50,9 @@ def in_range(config: Any, name: str, low: float, high: float) -> None:
 class ModelConfig:
     """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
+    A field of `BY_LAYER` may have one value per layer, such as pattern=("window", "window", "all"): the values are
+    repeated in this order. On the command line, they are separated by commas.
+
     Attributes:
         n_layers: the number of blocks.
         n_heads: the number of query heads per block.
@@ -45,16 +60,20 @@ class ModelConfig:
         context: the largest number of tokens that the model sees at once.
         n_kv_heads: the number of key and value heads; None means n_heads, a smaller number means grouped-query
             attention.
-        d_ff: hidden width of the feed-forward layers. If it is None, the width is 4 * d_model for "gelu"; for "swiglu"
-            it is 8/3 of d_model, rounded up to a multiple of 64, so that the three matrices have as many parameters as
-            the two of "gelu" (Shazeer 2020).
+        d_ff: hidden width of the feed-forward layers. If it is None, the width is 4 * d_model; for a gated layer it is
+            8/3 of d_model, rounded up to a multiple of 64, so that its three matrices have as many parameters as the
+            two of the others (Shazeer 2020).
         rope_base: base of the rotary positions.
         tied: whether one matrix both embeds tokens and scores the next one.
         norm_eps: number added to the mean square in RMSNorm, or to the variance in LayerNorm.
-        positions: "rope" (rotary), or "learned", a vector per position.
+        positions: "rope" (rotary), "learned", a vector per position, or "none".
         norm: "rms" (RMSNorm), or "layer" (LayerNorm without bias).
-        feed_forward: "swiglu", or "gelu": two matrices with GELU between them. The second choices are those of GPT-2
-            and nanoGPT.
+        feed_forward: "swiglu", or another of `parts.ACTIVATIONS`, such as "gelu": two matrices with GELU between them.
+        attention: the kind of attention, "heads".
+        pattern: the inputs of a document that a layer attends to, "all" up to the input itself, or those of
+            `parts.PATTERNS`, such as "window", the last `reach` of them.
+        reach: the number of inputs that the pattern reaches.
+        placement: "pre": each layer reads the normalised residual stream.
     """
 
     n_layers: int = 4
@@ -64,24 +83,29 @@ class ModelConfig:
     """Tokens per training row, and the most that attention reaches."""
     n_kv_heads: int | None = None
     d_ff: int | None = None
-    rope_base: float = 10_000.0
+    rope_base: PerLayer = 10_000.0
     tied: bool = True
     """Score the next token with the matrix that embeds tokens; False: with one of its own."""
     norm_eps: float = 1e-5
     """Added to the mean square before its root is taken."""
-    positions: str = "rope"
+    positions: PerLayer = "rope"
     norm: str = "rms"
-    feed_forward: str = "swiglu"
+    feed_forward: PerLayer = "swiglu"
+    attention: PerLayer = "heads"
+    pattern: PerLayer = "all"
+    reach: PerLayer = None
+    placement: PerLayer = "pre"
 
     def __post_init__(self) -> None:
+        for name in BY_LAYER:
+            object.__setattr__(self, name, _per_layer(getattr(self, name)))
+        self._check_values()
         for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
             positive(name, getattr(self, name))
-        in_range(self, "rope_base", 1, 1e12)
         in_range(self, "norm_eps", 1e-12, 0.1)
-        for name, allowed in {"tied": (True, False), **SHAPES}.items():
-            if getattr(self, name) not in allowed or (name == "tied" and not isinstance(self.tied, bool)):
-                msg = f"{name}={getattr(self, name)!r} must be {' or '.join(map(str, allowed))}"
-                raise PlanError(msg)
+        if not isinstance(self.tied, bool):
+            msg = f"tied={self.tied!r} must be True or False"
+            raise PlanError(msg)
         if self.d_model % (2 * self.n_heads):
             msg = (
                 f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
@@ -91,6 +115,20 @@ class ModelConfig:
         if self.n_heads % self.kv_heads:
             msg = f"n_heads={self.n_heads} must be a multiple of n_kv_heads={self.n_kv_heads}; change one of them"
             raise PlanError(msg)
+        refuse([layer for layer, _ in self.kinds()])
+
+    def _check_values(self) -> None:
+        """Raise PlanError if a part does not exist, or a number of one layer is out of its range."""
+        for name, table in PARTS.items():
+            for value in _values(getattr(self, name)):
+                if not isinstance(value, str) or value not in table:
+                    *first, last = table
+                    msg = f"{name}={value!r} must be {', '.join(first)}{' or ' if first else ''}{last}"
+                    raise PlanError(msg)
+        for value in _values(self.reach):
+            positive("reach", value)
+        for value in _values(self.rope_base):
+            in_range({"rope_base": value}, "rope_base", 1, 1e12)
 
     @property
     def d_head(self) -> int:
@@ -104,5 +142,56 @@ class ModelConfig:
 
     @property
     def ff_width(self) -> int:
-        """The hidden width of the feed-forward layers: `d_ff`, or the default width if `d_ff` is None."""
-        return self.d_ff or (4 * self.d_model if self.feed_forward == "gelu" else -(-8 * self.d_model // (3 * 64)) * 64)
+        """The hidden width of a layer's feed-forward layer: `d_ff`, or the default width if `d_ff` is None."""
+        return self.d_ff or ACTIVATIONS[self.feed_forward].width(self.d_model)
+
+    @property
+    def position(self) -> Position:
+        """The positions of a layer."""
+        return POSITIONS[self.positions]
+
+    @property
+    def sees(self) -> Sees:
+        """The rule of a layer's attention inside a document."""
+        return Sees(self.pattern, self.reach or 0)
+
+    def layer(self, i: int) -> ModelConfig:
+        """Return the shape of layer i, a config in which each field has one value."""
+        values = {name: value[i % len(value)] for name in BY_LAYER if isinstance(value := getattr(self, name), tuple)}
+        return replace(self, **values) if values else self
+
+    def kinds(self) -> list[tuple[ModelConfig, int]]:
+        """Return (shape, number of layers that have it) of the different layers, those of the first layer first."""
+        period = math.lcm(*(len(v) for name in BY_LAYER if isinstance(v := getattr(self, name), tuple)))
+        found: dict[ModelConfig, int] = {}
+        for i in range(min(period, self.n_layers)):
+            layer = self.layer(i)
+            found[layer] = found.get(layer, 0) + (self.n_layers - i - 1) // period + 1
+        return list(found.items())
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether attention of a layer needs a mask, although rows have neither documents nor prefixes."""
+        return any(layer.sees != CAUSAL or layer.position.way == "scored" for layer, _ in self.kinds())
+
+
+def _per_layer(value: Any) -> Any:
+    """Return a field of `BY_LAYER` with a list, or a text with commas, as a tuple."""
+    if isinstance(value, str) and "," in value:
+        return tuple(map(_parsed, value.split(",")))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text.strip()
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    """Return the values of the layers."""
+    if value == ():
+        msg = "a setting with a value per layer must have one value or more, such as pattern='window,all'"
+        raise PlanError(msg)
+    return value if isinstance(value, tuple) else (value,)

@@ -1,12 +1,18 @@
-"""Positions: learned vectors, or rotations of queries and keys (RoPE, Su et al. 2021)."""
+"""Positions: vectors that are added to those of tokens, or rotations of queries and keys (RoPE, Su et al. 2021).
+
+`parts.POSITIONS` says which class computes which of them, and in which way it is used.
+"""
 
 # mypy: disable-error-code=no-any-return
 # ruff: noqa: N803 - the shape letters are capitals
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from dataprep.train.parts import load
 from dataprep.train.shape import ModelConfig
 
 from .linear import STD
@@ -20,6 +26,24 @@ class Positions(nn.Embedding):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config.context, config.d_model)
         nn.init.normal_(self.weight, std=STD)
+
+    def at(self, position_BT: Tensor | None, n: int) -> Tensor:
+        """Return the vectors of these positions, (B, T, D); None: those of the first `n`, (n, D)."""
+        return self.weight[:n] if position_BT is None else self(position_BT)
+
+
+class Rope(nn.Module):
+    """Rotary positions (Su et al. 2021): a rotation of queries and keys by an angle that grows with the position."""
+
+    table: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.register_buffer("table", rope_table(config.context, config.d_head, config.rope_base), persistent=False)
+
+    def at(self, position_BT: Tensor | None, n: int) -> Tensor:
+        """Return the cosines and sines of these positions for `rotate`; None: those of the first `n`."""
+        return self.table[:, :n] if position_BT is None else self.table[:, position_BT].unsqueeze(2)
 
 
 def rope_table(context: int, d_head: int, base: float) -> Tensor:
@@ -39,3 +63,9 @@ def rotate(x_BHTC: Tensor, rope: Tensor) -> Tensor:
     a, b = x_BHTC.float().chunk(2, dim=-1)
     cos, sin = rope
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x_BHTC.dtype)
+
+
+def positions_of(config: ModelConfig, way: str) -> Any:
+    """Return the module of a layer's positions if they are used in this way, such as "added"; else None."""
+    position = config.position
+    return load(f"positions.{position.home}")(config) if position.way == way else None

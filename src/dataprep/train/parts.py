@@ -1,0 +1,185 @@
+"""The parts of a model by name: what each of them computes, and what it declares about itself. It needs no torch.
+
+`ModelConfig` names the parts, and nothing else asks for a name: it asks the part. A new activation, norm, pattern or
+position is one entry here (a position that computes something is also a class in `model.positions`), and a new
+attention is a file in `model` that declares its matrices, operations and cache. The fields of `ModelConfig` that
+belong to a part are described there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A linear layer of a block. LoRA, sizes and exports read these declarations.
+
+    Attributes:
+        n_in: the width of its input.
+        rows: {name of a projection, as in Llama's files: the number of its rows}; one layer may compute several.
+        is_residual: whether its output is added to the residual stream.
+        has_bias: whether it adds a bias.
+        share: the share of the tokens that it computes.
+    """
+
+    n_in: int
+    rows: Mapping[str, int]
+    is_residual: bool = False
+    has_bias: bool = False
+    share: float = 1.0
+
+    @property
+    def n_out(self) -> int:
+        """The width of its output."""
+        return sum(self.rows.values())
+
+    @property
+    def n_weights(self) -> int:
+        """The number of its weights, with the bias."""
+        return self.n_out * (self.n_in + self.has_bias)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The rows of each projection in the layer's weight."""
+        found, start = {}, 0
+        for name, size in self.rows.items():
+            found[name] = slice(start, start + size)
+            start += size
+        return found
+
+
+class Activation(NamedTuple):
+    """An activation of feed-forward layers.
+
+    Attributes:
+        of: function of (torch.nn.functional, a tensor).
+        is_gated: whether its result is multiplied by a second projection of the input (Shazeer 2020).
+        hidden_act: its name in config.json of Hugging Face; "" if it has none.
+    """
+
+    of: Callable[[Any, Any], Any]
+    is_gated: bool = False
+    hidden_act: str = ""
+
+    def width(self, d_model: int) -> int:
+        """Return the hidden width by default: three matrices of a gated layer have as many weights as two of others."""
+        return -(-8 * d_model // (3 * 64)) * 64 if self.is_gated else 4 * d_model
+
+
+ACTIVATIONS = {
+    "swiglu": Activation(lambda f, x: f.silu(x), is_gated=True, hidden_act="silu"),
+    "gelu": Activation(lambda f, x: f.gelu(x), hidden_act="gelu"),
+    "geglu": Activation(lambda f, x: f.gelu(x), is_gated=True, hidden_act="gelu"),
+    "relu": Activation(lambda f, x: f.relu(x), hidden_act="relu"),
+    "reglu": Activation(lambda f, x: f.relu(x), is_gated=True, hidden_act="relu"),
+    "relu2": Activation(lambda f, x: f.relu(x).square(), hidden_act="relu2"),  # So et al. 2021
+    "relu2glu": Activation(lambda f, x: f.relu(x).square(), is_gated=True, hidden_act="relu2"),
+    "silu": Activation(lambda f, x: f.silu(x), hidden_act="silu"),
+}
+
+
+class NormKind(NamedTuple):
+    """A normalisation of vectors.
+
+    Attributes:
+        of: function of (torch.nn.functional, input, gain per channel, bias per channel or None, number added to the
+            mean square or variance).
+        may_have_bias: whether it has a bias if the model has biases.
+    """
+
+    of: Callable[[Any, Any, Any, Any, float], Any]
+    may_have_bias: bool = False
+
+
+NORMS = {
+    "rms": NormKind(lambda f, x, gain, _, eps: f.rms_norm(x, gain.shape, gain, eps=eps)),
+    "layer": NormKind(
+        lambda f, x, gain, bias, eps: f.layer_norm(x, gain.shape, gain, bias, eps=eps), may_have_bias=True
+    ),
+}
+
+
+class Position(NamedTuple):
+    """A way to tell a model the order of tokens.
+
+    Attributes:
+        way: "added" to the vectors of tokens, "rotated" (queries and keys), "scored" (added to the scores of
+            attention), or "" for none.
+        home: its class in `model.positions`.
+        n_weights: function of a layer's config; the number of its weights.
+        by_context: whether weights depend on the context.
+        by: fields of `ModelConfig` that it depends on, without a weight: layers that agree in them share it.
+    """
+
+    way: str
+    home: str = ""
+    n_weights: Callable[[Any], int] = lambda _: 0
+    by_context: bool = False
+    by: tuple[str, ...] = ()
+
+
+POSITIONS = {
+    "rope": Position("rotated", "Rope", by=("rope_base",)),
+    "learned": Position("added", "Positions", lambda c: c.context * c.d_model, by_context=True),
+    "none": Position(""),
+}
+
+
+class Pattern(NamedTuple):
+    """A rule by which an input attends to fewer inputs than its document has.
+
+    Attributes:
+        visible: function of (position of the query, position of the key, `Sees`); None: there is no such rule.
+        is_band: whether only the last `reach` keys are visible, so that a cache needs no others.
+    """
+
+    visible: Callable[[Any, Any, Any], Any] | None = None
+    is_band: bool = False
+
+
+PATTERNS = {
+    "all": Pattern(),
+    "window": Pattern(lambda q, k, sees: q - k < sees.reach, is_band=True),
+}
+
+
+class Sees(NamedTuple):
+    """The rule of a layer's attention inside a document.
+
+    Attributes:
+        pattern: a key of `PATTERNS`.
+        reach: the number of inputs that the pattern reaches.
+    """
+
+    pattern: str = "all"
+    reach: int = 0
+
+    def visible(self, q: Any, k: Any, in_prefix: Any = None) -> Any:
+        """Return whether queries may attend to keys, a boolean tensor; all arguments are tensors that broadcast.
+
+        - q, k: positions in the document.
+        - in_prefix: whether both belong to its prefix, whose inputs all attend to each other; None: there is none.
+        """
+        seen = k <= q if in_prefix is None else (k <= q) | in_prefix
+        rule = PATTERNS[self.pattern].visible
+        return seen if rule is None else seen & rule(q, k, self)
+
+
+CAUSAL = Sees()
+"""Attention to all inputs before."""
+
+ATTENTIONS = {"heads": "attention.Attention"}
+"""Kinds of attention, each with its class in `model`."""
+
+PLACEMENTS = ("pre",)
+"""Where layers are normalised (see `model.block`)."""
+
+
+def load(home: str) -> Any:
+    """Return a class of `dataprep.train.model`, such as "attention.Attention"; this imports torch."""
+    module, _, name = home.rpartition(".")
+    return getattr(importlib.import_module(f"dataprep.train.model.{module}"), name)

@@ -1,0 +1,43 @@
+"""What a model cannot be: settings that each exist, and contradict each other, with the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from dataprep.errors import PlanError
+
+from .parts import PATTERNS
+
+Layer: TypeAlias = Any
+"""A `ModelConfig` of one layer."""
+
+LAYER: list[tuple[Callable[[Layer], bool], str]] = [
+    (
+        lambda c: PATTERNS[c.pattern].visible is not None and c.reach is None,
+        "pattern={c.pattern!r} needs the number of inputs that it reaches; set reach, such as reach=128",
+    ),
+]
+"""(whether a layer is refused, the sentence)."""
+
+MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
+    (
+        lambda every: len({c.positions for c in every}) > 1 and any(c.position.way == "added" for c in every),
+        "positions that are added are added once, before the first layer, so all layers must have the same",
+    ),
+]
+"""(whether a model of these different layers is refused, the sentence)."""
+
+
+def refuse(layers: Sequence[Layer]) -> None:
+    """Raise PlanError if settings of a model contradict each other.
+
+    - layers: the different layers of the model.
+    """
+    for layer in layers:
+        for is_refused, sentence in LAYER:
+            if is_refused(layer):
+                raise PlanError(sentence.format(c=layer))
+    for are_refused, sentence in MODEL:
+        if are_refused(layers):
+            raise PlanError(sentence.format(c=layers[0]))

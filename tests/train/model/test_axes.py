@@ -1,0 +1,185 @@
+"""Every variant of the model obeys the same laws.
+
+It is causal, packed rows equal separate ones, a cache equals a full pass, a batch can be learned, and what is declared
+about sizes and operations is what torch counts.
+"""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+from dataprep.errors import PlanError  # noqa: E402
+from dataprep.train import GPT, ModelConfig  # noqa: E402
+from dataprep.train.loss import token_nats_and_more  # noqa: E402
+from dataprep.train.model.masks import Mask  # noqa: E402
+from dataprep.train.size import weights_of  # noqa: E402
+
+VOCAB, T = 64, 24
+VARIANTS = {
+    "no positions": {"positions": "none"},
+    "local and global layers": {"pattern": "window,all", "reach": 5, "rope_base": (1e4, 1e6)},
+    "two activations": {"feed_forward": ("relu2", "geglu"), "n_kv_heads": 1},
+}
+
+
+def shape(**more):
+    """A small shape of two layers."""
+    return ModelConfig(**{"n_layers": 2, "n_heads": 4, "d_model": 32, "context": T, **more})
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def model(request):
+    """An untrained model whose scores differ enough to see a leak."""
+    torch.manual_seed(0)
+    made = GPT(shape(**request.param), VOCAB).eval()
+    torch.nn.init.normal_(made.embedding.weight, std=0.5)
+    return made
+
+
+def ids(rows=3, length=T, seed=0):
+    """Random ids."""
+    return torch.randint(VOCAB, (rows, length), generator=torch.Generator().manual_seed(seed))
+
+
+@torch.no_grad()
+def test_the_future_changes_nothing(model):
+    """Other ids from a place on move no score before it, and move one after it."""
+    before, after = ids(), ids()
+    after[:, 12:] = (after[:, 12:] + 1) % VOCAB
+    a, b = model(before), model(after)
+    assert torch.allclose(a[:, :12], b[:, :12], atol=1e-6)
+    assert not torch.allclose(a[:, 12:], b[:, 12:], atol=1e-3)
+
+
+@torch.no_grad()
+def test_packed_scores_are_those_of_the_documents_alone(model):
+    """In a row of three documents each gets the scores that it has by itself."""
+    begins = torch.zeros(3, T, dtype=torch.bool)
+    begins[:, [0, 11, 12]] = True
+    packed = model(ids(), mask=Mask.of(begins, None))
+    alone = torch.cat([model(piece) for piece in ids().split([11, 1, 12], dim=1)], dim=1)
+    torch.testing.assert_close(packed, alone, atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pieces", [[1] * T, [9, 1, 1, 8, 5]], ids=["one by one", "pieces"])
+def test_a_cache_is_a_full_pass(model, pieces):
+    """Ids given in pieces have the scores of one pass over all."""
+    cache = model.cache(3)
+    found = [model.hidden(p, slots=cache.take([0, 1, 2], [p.shape[1]] * 3)) for p in ids().split(pieces, dim=1)]
+    torch.testing.assert_close(model.logits(torch.cat(found, dim=1)), model(ids()), atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_rows_of_a_cache_have_their_own_lengths(model):
+    """Prompts of unequal lengths, a row that is left out of a step and one that begins again: each as by itself."""
+    x, cache = ids(), model.cache(3)
+    for rows, spans in (
+        ([0, 1, 2], [(0, 13), (0, 2), (0, 7)]), ([0, 2], [(13, 14), (7, 12)]),
+        ([0, 1, 2], [(14, 20), (2, 3), (12, 13)]), (None, 2),
+        ([1, 2], [(3, 4), (0, 9)]), ([0, 1, 2], [(20, 21), (4, 5), (9, 10)]),
+    ):  # fmt: skip
+        if rows is None:
+            cache.clear(spans)
+            continue
+        new = [x[row, a:b] for row, (a, b) in zip(rows, spans, strict=True)]
+        padded = torch.nn.utils.rnn.pad_sequence(new, batch_first=True)
+        found = model.logits(model.hidden(padded, slots=cache.take(rows, [len(n) for n in new])))
+        for i, (row, (a, b)) in enumerate(zip(rows, spans, strict=True)):
+            torch.testing.assert_close(found[i, : b - a], model(x[row : row + 1, :b])[0, a:], atol=2e-5, rtol=1e-4)
+
+
+def test_declared_sizes_are_those_of_the_model(model):
+    """The weights that a file's config states, besides norms and scalars, and torch's count of operations."""
+    small = [p.numel() for n, p in model.named_parameters() if p.ndim == 1]
+    assert weights_of(model.config, VOCAB) == model.n_params - sum(small)
+    x = ids(2)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        token_nats_and_more(model, x, x)[0].sum().backward()
+    assert counter.get_total_flops() == model.flops_per_token * x.numel()
+
+
+def test_a_batch_is_learned(model):
+    """Forty steps on one batch, with gradients for every weight."""
+    model.train()
+    x, y = ids(2, seed=3), ids(2, seed=4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(40):
+        nats, more = token_nats_and_more(model, x, y)
+        loss = nats.mean() if more is None else nats.mean() + more
+        loss.backward()
+        assert all(p.grad is not None for p in model.parameters())
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(nats.mean().item())
+    assert losses[-1] < 0.2 * losses[0]
+
+
+def seen(model, place):
+    """The places whose scores change if the id at `place` does."""
+    x = ids(1)
+    other = x.clone()
+    other[0, place] = (other[0, place] + 1) % VOCAB
+    return ((model(x) - model(other)).abs().amax(-1)[0] > 1e-6).nonzero().flatten().tolist()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"pattern": "window", "reach": 5}, [*range(4, 9)]),
+        ({"pattern": "window", "reach": 5, "n_layers": 2}, [*range(4, 13)]),  # a layer sees what the one before saw
+        ({"pattern": ("window", "all"), "reach": 5, "n_layers": 2}, [*range(4, T)]),
+    ],
+    ids=["window", "two windows", "window and all"],
+)
+def test_a_pattern_reaches_as_far_as_it_says(more, expected):
+    """One layer or two; the id at place 4 moves these places only."""
+    torch.manual_seed(0)
+    model = GPT(shape(**{"n_layers": 1, **more}), VOCAB).eval()
+    assert seen(model, 4) == expected
+
+
+def test_a_window_keeps_no_more_than_it_sees():
+    """The store of a local layer has a slot for each token that it reaches, and its bytes are counted so."""
+    from dataprep.train.size import cached
+
+    config = shape(pattern="window,all", reach=5)
+    local, whole = GPT(config, VOCAB).cache(2).layers
+    assert [t.shape for t in (*local.kept, *whole.kept)] == [(2, 4, 5, 8)] * 2 + [(2, 4, T, 8)] * 2
+    assert cached(config) == sum(t.numel() for store in (local, whole) for t in store.kept) / 2
+
+
+def test_layers_have_their_values_in_turn():
+    """Values of five layers and of a million; from the command line, and from JSON."""
+    config = shape(n_layers=5, pattern="window,all", reach="4,None", rope_base=[1e4, 1e6])
+    assert [layer.pattern for layer in map(config.layer, range(5))] == ["window", "all", "window", "all", "window"]
+    assert [(layer.reach, layer.rope_base, n) for layer, n in config.kinds()] == [(4, 1e4, 3), (None, 1e6, 2)]
+    many = shape(n_layers=1_000_001, positions=("rope", "none", "none"))
+    assert [n for _, n in many.kinds()] == [333_334, 666_667]
+    with torch.device("meta"):
+        assert [b.config.pattern for b in GPT(config, VOCAB).blocks] == ["window", "all", "window", "all", "window"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"pattern": "window"}, "pattern='window' needs the number of inputs that it reaches; set reach"),
+        (
+            {"positions": ("learned", "rope")},
+            "are added once, before the first layer",
+        ),
+        ({"pattern": ("all", "some")}, "pattern='some' must be all"),
+        ({"reach": (3, 0)}, "reach=0 must be a whole number above 0"),
+        ({"rope_base": (1e4, 0)}, "rope_base=0 must be a number from 1"),
+        ({"feed_forward": ()}, "must have one value or more"),
+    ],
+)
+def test_contradictions_are_refused(more, sentence):
+    """When they are written down, with a sentence."""
+    with pytest.raises(PlanError, match=sentence):
+        shape(**more)
