@@ -34,6 +34,12 @@ def versions() -> dict[str, str]:
     return {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
 
 
+def difference(theirs: dict[str, str]) -> str:
+    """Return the versions of this process that are not those of the process of a Runner, in words; "" if none."""
+    ours = versions()
+    return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
+
+
 class Withdrawn(DataprepError):
     """The Runner no longer wants the result of a task."""
 

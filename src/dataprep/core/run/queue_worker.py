@@ -19,7 +19,7 @@ from dataprep.store.claims import Heartbeats, Watch, claim
 from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
-from .queue_job import Job, versions
+from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local
 
@@ -183,11 +183,10 @@ class _Tasks:
 
     def _refuses(self) -> bool:
         """Return whether this worker differs from the Runner in a version; the Runner is told."""
-        theirs, ours = self.job.stated.versions, versions()
-        differ = [f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name]]
+        differ = difference(self.job.stated.versions)
         self.refused = bool(differ)
         if differ:
             name = files.name_of(self.worker)
-            why = f"{name} has {', '.join(differ)}; install the same versions there"
+            why = f"{name} has {differ}; install the same versions there"
             files.write_bytes(self.job.at("refused", name), why.encode())
         return self.refused
