@@ -25,7 +25,7 @@ from ..model.ledger import Ledger
 from ..model.part import Part
 from .queue_runner import Queue
 from .ray_runner import Ray
-from .runner import WORKER_BYTES, Runner, memory_of, runner_of
+from .runner import WORKER_BYTES, Local, Runner, memory_of, runner_of
 from .trial import Reserved, Trial
 
 T = TypeVar("T")
@@ -64,6 +64,11 @@ class Context:
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
+
+    def start(self) -> None:
+        """Begin in the background what a Local must do before its first task."""
+        if isinstance(self.runner, Local):
+            self.runner.start()
 
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:
