@@ -179,7 +179,7 @@ CHANGES = {
     "architecture": ({"model_type": "gpt2"}, "of type 'gpt2'; pass a model of type 'llama'"),
     "bias": ({"attention_bias": True, "hidden_act": "gelu"}, "hidden_act='gelu' instead of 'silu', attention_bias"),
     "rope": ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4}}, "rope_type='llama3' instead of 'def"),
-    "head": ({"head_dim": 16}, "head_dim=16 instead of 8"),
+    "head": ({"head_dim": 16}, r"has model.layers.0.self_attn.q_proj.weight of shape \(32, 32\) and must"),
     "missing": ({"hidden_size": None}, "config.json lacks a value or has a wrong one"),
     "shape": ({"intermediate_size": 64}, r"has model.layers.0.mlp.gate_proj.weight of shape \(128, 32\) and must have"),
     "layers": ({"num_hidden_layers": 3}, "lacks model.layers.2.input_layernorm.weight and 8 more"),

@@ -209,6 +209,11 @@ class TrainConfig:
         return documents or self.objective != "next" or self.model.is_masked
 
     @property
+    def has_dropout(self) -> bool:
+        """Whether training draws random numbers for dropout."""
+        return self.lora_dropout > 0 or self.model.dropout > 0
+
+    @property
     def lora_scale(self) -> float:
         """The factor of LoRA's low-rank updates: `lora_alpha` / `lora`, or 2 if `lora_alpha` is None."""
         return 2.0 if self.lora_alpha is None or self.lora is None else self.lora_alpha / self.lora
@@ -236,6 +241,9 @@ class TrainConfig:
             True,
         ):
             msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
+            raise PlanError(msg)
+        if self.dpo is not None and self.model.dropout:
+            msg = "dpo compares the model with itself, without dropout: set model.dropout=0"
             raise PlanError(msg)
         if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
             msg = (

@@ -58,8 +58,9 @@ class Adapted(nn.Module):
         packed: the weight in NF4 if `lora_base` is "nf4"; `weight` is None then.
     """
 
-    role = "matrix"
+    role, roles = "matrix", {"bias": "scalar"}
     weight: nn.Parameter
+    bias: nn.Parameter | None
 
     def __init__(self, layer: Linear, rows: dict[str, slice], config: TrainConfig) -> None:
         super().__init__()
@@ -70,12 +71,14 @@ class Adapted(nn.Module):
         is_packed = config.lora_base == "nf4"
         self.register_parameter("weight", None if is_packed else layer.weight)
         self.packed = NF4(layer.weight) if is_packed else None
+        self.bias, self.share = layer.bias, layer.share
         sizes = {name: where.stop - where.start for name, where in rows.items() if name in config.lora_targets}
         self.changes = nn.ModuleDict({name: LowRank(layer.in_features, n, rank) for name, n in sizes.items()})
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output, (..., n_out), for an input (..., n_in); in training mode, with dropout."""
         y = self.packed(x) if self.packed is not None else F.linear(x, self.weight.to(x.dtype))
+        y = y if self.bias is None else y + self.bias.to(x.dtype)
         if self.is_off or not self.changes:
             return y
         if self.dropout and self.training:
@@ -90,8 +93,10 @@ class Adapted(nn.Module):
     def merged(self) -> Linear:
         """Return an ordinary layer with the same output; its weight is the frozen weight plus the updates."""
         weight = self.weight.to(torch.float32, copy=True) if self.packed is None else self.packed.decoded()
-        layer = Linear(*weight.shape[::-1])
+        layer = Linear(*weight.shape[::-1], bias=self.bias is not None, share=self.share)
         layer.weight = nn.Parameter(weight)
+        if self.bias is not None:
+            layer.bias = self.bias
         for name, change in self.changes.items():
             assert isinstance(change, LowRank)
             layer.weight[self.rows[name]] += self.scale * change.b @ change.a

@@ -39,8 +39,8 @@ class Matrix:
 
     @property
     def n_weights(self) -> int:
-        """The number of its weights, with the bias."""
-        return self.n_out * (self.n_in + self.has_bias)
+        """The number of its weights, without the bias."""
+        return self.n_out * self.n_in
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -175,8 +175,39 @@ CAUSAL = Sees()
 ATTENTIONS = {"heads": "attention.Attention"}
 """Kinds of attention, each with its class in `model`."""
 
-PLACEMENTS = ("pre",)
-"""Where layers are normalised (see `model.block`)."""
+
+class Placement(NamedTuple):
+    """Where a layer of a block is normalised.
+
+    Attributes:
+        before: its input is.
+        after: its output is, before it is added to the residual stream.
+        of_sum: the residual stream is, after the output was added to it; there is no norm at the end of the model then.
+    """
+
+    before: bool = False
+    after: bool = False
+    of_sum: bool = False
+
+
+PLACEMENTS = {
+    "pre": Placement(before=True),
+    "post": Placement(of_sum=True),  # Vaswani et al. 2017
+    "both": Placement(before=True, after=True),
+}
+
+
+class Biases(NamedTuple):
+    """The linear layers that add a bias: those of queries, keys and values, and the others of a block.
+
+    LayerNorm has one too if the others have.
+    """
+
+    of_qkv: bool = False
+    of_others: bool = False
+
+
+BIASES = {"none": Biases(), "qkv": Biases(of_qkv=True), "all": Biases(of_qkv=True, of_others=True)}
 
 
 def load(home: str) -> Any:

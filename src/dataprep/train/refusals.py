@@ -17,6 +17,10 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         lambda c: PATTERNS[c.pattern].visible is not None and c.reach is None,
         "pattern={c.pattern!r} needs the number of inputs that it reaches; set reach, such as reach=128",
     ),
+    (
+        lambda c: c.parallel and c.place.of_sum,
+        "parallel=True has one sum per block, and placement={c.placement!r} has two; set placement=pre",
+    ),
 ]
 """(whether a layer is refused, the sentence)."""
 
@@ -24,6 +28,10 @@ MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
     (
         lambda every: len({c.positions for c in every}) > 1 and any(c.position.way == "added" for c in every),
         "positions that are added are added once, before the first layer, so all layers must have the same",
+    ),
+    (
+        lambda every: len({c.place.of_sum for c in every}) > 1,
+        "a model has a norm at its end, or norms of the sums of all layers; give all layers the same placement",
     ),
 ]
 """(whether a model of these different layers is refused, the sentence)."""

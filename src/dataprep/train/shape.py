@@ -10,15 +10,28 @@ from typing import Any, TypeAlias
 
 from dataprep.errors import PlanError
 
-from .parts import ACTIVATIONS, ATTENTIONS, CAUSAL, NORMS, PATTERNS, PLACEMENTS, POSITIONS, Position, Sees
+from .parts import (
+    ACTIVATIONS,
+    ATTENTIONS,
+    BIASES,
+    CAUSAL,
+    NORMS,
+    PATTERNS,
+    PLACEMENTS,
+    POSITIONS,
+    Biases,
+    Placement,
+    Position,
+    Sees,
+)
 from .refusals import refuse
 
 PARTS: dict[str, Collection[str]] = {
     "positions": POSITIONS, "norm": NORMS, "feed_forward": ACTIVATIONS, "attention": ATTENTIONS, "pattern": PATTERNS,
-    "placement": PLACEMENTS,
+    "placement": PLACEMENTS, "biases": BIASES,
 }  # fmt: skip
 """The parts of a model of which there is a choice."""
-BY_LAYER = ("positions", "feed_forward", "attention", "pattern", "reach", "placement", "rope_base")
+BY_LAYER = ("positions", "feed_forward", "attention", "pattern", "reach", "placement", "parallel", "rope_base")
 """Fields that may differ between layers: one value, or a tuple of which layer i has the value i modulo its length."""
 PerLayer: TypeAlias = Any
 
@@ -73,7 +86,16 @@ class ModelConfig:
         pattern: the inputs of a document that a layer attends to, "all" up to the input itself, or those of
             `parts.PATTERNS`, such as "window", the last `reach` of them.
         reach: the number of inputs that the pattern reaches.
-        placement: "pre": each layer reads the normalised residual stream.
+        placement: where norms are: "pre", each layer reads the normalised residual stream; "post", the sum of the
+            stream and a layer's output is normalised; or "both", a layer's input and its output are.
+        parallel: whether attention and feed-forward layer read the same normalised input (PaLM).
+        biases: "none", "qkv" for queries, keys and values, or "all" for all linear layers of blocks and LayerNorm.
+        qk_norm: whether queries and keys of each head are normalised before they are rotated.
+        embedding_norm: whether the vectors of tokens are normalised before the first block.
+        head_width: the width of a head; None: d_model / n_heads.
+        dropout: the share of the vectors of tokens, and of each layer's output, that is set to 0 in training.
+        softcap: scores of the next token are softcap * tanh(score / softcap), which are below it (Gemma 2); None: as
+            they are.
     """
 
     n_layers: int = 4
@@ -95,21 +117,31 @@ class ModelConfig:
     pattern: PerLayer = "all"
     reach: PerLayer = None
     placement: PerLayer = "pre"
+    parallel: PerLayer = False
+    biases: str = "none"
+    qk_norm: bool = False
+    embedding_norm: bool = False
+    head_width: int | None = None
+    dropout: float = 0.0
+    softcap: float | None = None
 
     def __post_init__(self) -> None:
         for name in BY_LAYER:
             object.__setattr__(self, name, _per_layer(getattr(self, name)))
         self._check_values()
-        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
+        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff", "head_width"):
             positive(name, getattr(self, name))
         in_range(self, "norm_eps", 1e-12, 0.1)
-        if not isinstance(self.tied, bool):
-            msg = f"tied={self.tied!r} must be True or False"
+        in_range(self, "dropout", 0, 0.9)
+        if self.softcap is not None:
+            in_range(self, "softcap", 1, 1e6)
+        if self.head_width is not None and self.head_width % 2:
+            msg = f"head_width={self.head_width} must be an even number"
             raise PlanError(msg)
-        if self.d_model % (2 * self.n_heads):
+        if self.head_width is None and self.d_model % (2 * self.n_heads):
             msg = (
                 f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
-                f"make d_model a multiple of {2 * self.n_heads}"
+                f"make d_model a multiple of {2 * self.n_heads}, or set head_width"
             )
             raise PlanError(msg)
         if self.n_heads % self.kv_heads:
@@ -125,6 +157,11 @@ class ModelConfig:
                     *first, last = table
                     msg = f"{name}={value!r} must be {', '.join(first)}{' or ' if first else ''}{last}"
                     raise PlanError(msg)
+        for name in ("tied", "qk_norm", "embedding_norm", "parallel"):
+            for value in _values(getattr(self, name)):
+                if not isinstance(value, bool):
+                    msg = f"{name}={value!r} must be True or False"
+                    raise PlanError(msg)
         for value in _values(self.reach):
             positive("reach", value)
         for value in _values(self.rope_base):
@@ -132,8 +169,8 @@ class ModelConfig:
 
     @property
     def d_head(self) -> int:
-        """The width of one attention head: `d_model` / `n_heads`."""
-        return self.d_model // self.n_heads
+        """The width of one attention head: `head_width`, or `d_model` / `n_heads` if it is None."""
+        return self.head_width or self.d_model // self.n_heads
 
     @property
     def kv_heads(self) -> int:
@@ -149,6 +186,16 @@ class ModelConfig:
     def position(self) -> Position:
         """The positions of a layer."""
         return POSITIONS[self.positions]
+
+    @property
+    def place(self) -> Placement:
+        """Where a layer is normalised."""
+        return PLACEMENTS[self.placement]
+
+    @property
+    def has_bias(self) -> Biases:
+        """The linear layers that add a bias."""
+        return BIASES[self.biases]
 
     @property
     def sees(self) -> Sees:

@@ -32,7 +32,7 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
 
 
 def weights_of(shape: ModelConfig, vocab_size: int) -> int:
-    """Return the number of weights in the matrices of a model of `shape`; norms and unused rows are left out."""
+    """Return the number of weights in the matrices of a model of `shape`, without norms, biases and unused rows."""
     blocks = sum(n * sum(m.n_weights for m in matrices(layer).values()) for layer, n in shape.kinds())
     places = [layer.position.n_weights(layer) for layer, _ in shape.kinds()]
     return blocks + max(places) + shape.d_model * vocab_size * (1 if shape.tied else 2)

@@ -4,6 +4,8 @@ It is causal, packed rows equal separate ones, a cache equals a full pass, a bat
 about sizes and operations is what torch counts.
 """
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,15 +14,21 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train import GPT, ModelConfig  # noqa: E402
+from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, lora, train  # noqa: E402
 from dataprep.train.loss import token_nats_and_more  # noqa: E402
+from dataprep.train.metrics import read  # noqa: E402
+from dataprep.train.model.block import matrices  # noqa: E402
 from dataprep.train.model.masks import Mask  # noqa: E402
+from dataprep.train.preference import settings_for  # noqa: E402
 from dataprep.train.size import weights_of  # noqa: E402
 
 VOCAB, T = 64, 24
 VARIANTS = {
     "no positions": {"positions": "none"},
     "local and global layers": {"pattern": "window,all", "reach": 5, "rope_base": (1e4, 1e6)},
+    "post": {"placement": "post", "norm": "layer", "biases": "all"},
+    "both": {"placement": "both", "qk_norm": True, "embedding_norm": True, "head_width": 12, "softcap": 20.0},
+    "parallel": {"parallel": (True, False), "biases": "qkv"},
     "two activations": {"feed_forward": ("relu2", "geglu"), "n_kv_heads": 1},
 }
 
@@ -119,6 +127,55 @@ def test_a_batch_is_learned(model):
     assert losses[-1] < 0.2 * losses[0]
 
 
+@torch.no_grad()
+def test_low_rank_updates_reach_every_matrix(model):
+    """Untrained ones change nothing; trained ones are merged to the same scores, with the same names of weights."""
+    before, names = model(ids()), model.state_dict().keys()
+    every = {name for matrix in matrices(model.config.layer(0)).values() for name in matrix.rows}
+    lora.add(model, TrainConfig(model=model.config, lora=2, lora_targets=tuple(sorted(every))))
+    assert torch.equal(model(ids()), before)
+    for *_, change in lora.changes(model):
+        torch.nn.init.normal_(change.b, std=0.1)
+    assert {name for block, _, name, _ in lora.changes(model) if block == 0} == every
+    changed = model(ids())
+    lora.merge(model)
+    assert not torch.allclose(changed, before, atol=1e-3)
+    torch.testing.assert_close(model(ids()), changed, atol=2e-5, rtol=1e-4)
+    assert model.state_dict().keys() == names
+
+
+def test_capped_losses_are_the_same_in_blocks(monkeypatch):
+    """A part of the vocabulary at a time: the losses and gradients of torch's own cross entropy of capped scores."""
+    torch.manual_seed(0)
+    model, found = GPT(shape(softcap=2.0), VOCAB), []
+    torch.nn.init.normal_(model.embedding.weight, std=0.5)
+    for block in (1 << 24, 1000):
+        monkeypatch.setattr("dataprep.train.loss.BLOCK", block)
+        nats, _ = token_nats_and_more(model, ids(), ids(seed=1))
+        nats.sum().backward()
+        found.append((nats.detach(), {n: p.grad for n, p in model.named_parameters()}))
+        model.zero_grad(set_to_none=True)
+    torch.testing.assert_close(*found)
+    assert model(ids()).abs().max() < 2
+
+
+def test_dropout_is_seeded_by_the_step(shards, config, tmp_path):
+    """A run that was stopped has the weights of one that was not; validation has no dropout."""
+    config = replace(config, model=replace(config.model, dropout=0.3), steps=6, save_every=3)
+    train(shards, out=tmp_path / "a", config=config, quiet=True)
+    train(shards, out=tmp_path / "b", config=config, stop_at=3, quiet=True)
+    train(shards, out=tmp_path / "b", config=config, quiet=True)
+    plain = replace(config, model=replace(config.model, dropout=0))
+    train(shards, out=tmp_path / "c", config=plain, quiet=True)
+    a, b, c = (checkpoint.load(checkpoint.found(tmp_path / name)[-1])["model"] for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not torch.equal(a["embedding.weight"], c["embedding.weight"])
+    first = [read(tmp_path / name / "metrics.jsonl")[0]["val_loss"] for name in "ac"]
+    assert first[0] == first[1]
+    with pytest.raises(PlanError, match=r"dpo compares the model with itself, .* set model.dropout=0"):
+        settings_for(config, 0.1)
+
+
 def seen(model, place):
     """The places whose scores change if the id at `place` does."""
     x = ids(1)
@@ -177,6 +234,12 @@ def test_layers_have_their_values_in_turn():
         ({"reach": (3, 0)}, "reach=0 must be a whole number above 0"),
         ({"rope_base": (1e4, 0)}, "rope_base=0 must be a number from 1"),
         ({"feed_forward": ()}, "must have one value or more"),
+        ({"parallel": True, "placement": "post"}, "has one sum per block, .* set placement=pre"),
+        ({"placement": ("pre", "post")}, "give all layers the same placement"),
+        ({"head_width": 7}, "head_width=7 must be an even number"),
+        ({"qk_norm": 1}, "qk_norm=1 must be True or False"),
+        ({"dropout": 1}, "dropout=1 must be a number from 0 to 0.9"),
+        ({"softcap": 0}, "softcap=0 must be a number from 1"),
     ],
 )
 def test_contradictions_are_refused(more, sentence):

@@ -14,6 +14,7 @@ from dataprep.train.shape import ModelConfig
 from . import masks
 from .cache import KeyValues, Slots, View, store_of
 from .linear import Layers, Linear
+from .norms import Norm
 from .positions import rotate
 
 
@@ -51,14 +52,17 @@ class Attention(Layers):
         super().__init__(config)
         self.config = config
         self.heads = [config.n_heads, config.kv_heads, config.kv_heads]
+        self.q_norm, self.k_norm = (Norm(config, config.d_head) if config.qk_norm else None for _ in range(2))
 
     @classmethod
     def matrices(cls, config: ModelConfig) -> dict[str, Matrix]:
         """Return the linear layers, for a layer of the shape `config`."""
         queries, keys = config.n_heads * config.d_head, config.kv_heads * config.d_head
         return {
-            "qkv": Matrix(config.d_model, {"q_proj": queries, "k_proj": keys, "v_proj": keys}),
-            "out": Matrix(queries, {"o_proj": config.d_model}, is_residual=True),
+            "qkv": Matrix(
+                config.d_model, {"q_proj": queries, "k_proj": keys, "v_proj": keys}, has_bias=config.has_bias.of_qkv
+            ),
+            "out": Matrix(queries, {"o_proj": config.d_model}, is_residual=True, has_bias=config.has_bias.of_others),
         }
 
     @classmethod
@@ -80,6 +84,8 @@ class Attention(Layers):
         """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels)."""
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.config.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)
+        if self.q_norm is not None and self.k_norm is not None:
+            q_BHTC, k_BKTC = self.q_norm(q_BHTC), self.k_norm(k_BKTC)
         if sight.rope is not None:
             q_BHTC, k_BKTC = rotate(q_BHTC, sight.rope), rotate(k_BKTC, sight.rope)
         k_BKSC, v_BKSC = sight.with_stored(k_BKTC, v_BKTC)

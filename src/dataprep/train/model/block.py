@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dataprep.train.parts import ATTENTIONS, Matrix, load
@@ -31,22 +32,36 @@ def matrices(config: ModelConfig) -> dict[str, Matrix]:
 
 
 class Block(nn.Module):
-    """One block of the GPT: attention, then feed-forward.
+    """One block of the GPT: attention, then feed-forward, or both of the same input if `config.parallel`.
 
-    Each layer reads the residual stream, normalised, and its output is added to the stream.
+    The output of each layer is added to the residual stream; `config.place` says what is normalised.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, place = config, config.place
         parts = parts_of(config)
         self.norm_1, self.attention = Norm(config), parts["attention"](config)
-        self.norm_2, self.feed_forward = Norm(config), parts["feed_forward"](config)
+        self.norm_2 = None if config.parallel else Norm(config)
+        self.feed_forward = parts["feed_forward"](config)
+        self.norm_1_after, self.norm_2_after = (Norm(config) if place.after else None for _ in range(2))
 
     def forward(self, x_BTD: Tensor, sight: Sight) -> tuple[Tensor, Tensor | None]:
         """Return (the residual stream after this block, (B, T, D); its loss besides that of tokens, or None)."""
-        x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), sight)
-        return x_BTD + self.feed_forward(self.norm_2(x_BTD)), None
+        in_BTD = self.norm_1(x_BTD) if self.config.place.before else x_BTD
+        out_BTD = self._changed(self.attention(in_BTD, sight), self.norm_1_after)
+        if self.norm_2 is None:  # parallel
+            return x_BTD + out_BTD + self._changed(self.feed_forward(in_BTD), self.norm_2_after), None
+        x_BTD = x_BTD + out_BTD
+        x_BTD = self.norm_1(x_BTD) if self.config.place.of_sum else x_BTD
+        in_BTD = self.norm_2(x_BTD) if self.config.place.before else x_BTD
+        x_BTD = x_BTD + self._changed(self.feed_forward(in_BTD), self.norm_2_after)
+        return self.norm_2(x_BTD) if self.config.place.of_sum else x_BTD, None
+
+    def _changed(self, out_BTD: Tensor, norm: nn.Module | None) -> Tensor:
+        """Return the output of a layer as it is added to the stream: with dropout in training, and normalised."""
+        out_BTD = out_BTD if norm is None else norm(out_BTD)
+        return F.dropout(out_BTD, self.config.dropout) if self.config.dropout and self.training else out_BTD
 
 
 def call_block(block: nn.Module, x_BTD: Tensor, sight: Sight) -> tuple[Tensor, Tensor | None]:

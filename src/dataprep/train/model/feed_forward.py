@@ -25,10 +25,12 @@ class FeedForward(Layers):
     @classmethod
     def matrices(cls, config: ModelConfig) -> dict[str, Matrix]:
         """Return the linear layers, for a layer of the shape `config`."""
-        width, gated = config.ff_width, ACTIVATIONS[config.feed_forward].is_gated
+        width, gated, bias = config.ff_width, ACTIVATIONS[config.feed_forward].is_gated, config.has_bias.of_others
         return {
-            "up": Matrix(config.d_model, {"gate_proj": width, "up_proj": width} if gated else {"up_proj": width}),
-            "down": Matrix(width, {"down_proj": config.d_model}, is_residual=True),
+            "up": Matrix(
+                config.d_model, {"gate_proj": width, "up_proj": width} if gated else {"up_proj": width}, has_bias=bias
+            ),
+            "down": Matrix(width, {"down_proj": config.d_model}, is_residual=True, has_bias=bias),
         }
 
     def forward(self, x_BTD: Tensor) -> Tensor:

@@ -50,7 +50,8 @@ class GPT(nn.Module):
         layers = dict[ModelConfig, ModelConfig]()  # equal layers share one config
         every = [layers.setdefault(layer, layer) for layer in map(config.layer, range(config.n_layers))]
         self.blocks = nn.ModuleList(map(Block, every))
-        self.norm = Norm(config)
+        self.norm = nn.Identity() if every[-1].place.of_sum else Norm(config)
+        self.embedding_norm = Norm(config) if config.embedding_norm else None
         self.positions = positions_of(every[0], "added")
         self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
         if self.head is not None:
@@ -97,6 +98,9 @@ class GPT(nn.Module):
         if self.positions is not None:
             x_BTD = x_BTD + self.positions.at(position_BT, t)
         x_BTD, extra = x_BTD.to(self.compute_dtype), None
+        x_BTD = x_BTD if self.embedding_norm is None else self.embedding_norm(x_BTD)
+        if self.config.dropout and self.training:
+            x_BTD = F.dropout(x_BTD, self.config.dropout)
         ropes = [*(rotation.at(position_BT, t) for rotation in self.rotations), None]
         allowed = [] if slots is not None else [self._mask(sees, ids_BT, mask) for sees in self.rules]
         for i, (block, (rule, rotation)) in enumerate(zip(self.blocks, self.kinds, strict=True)):
@@ -130,7 +134,7 @@ class GPT(nn.Module):
             x_BTD: output of `hidden`.
         """
         logits_BTV = F.linear(x_BTD, self.head_weight.to(x_BTD.dtype)).float()
-        return logits_BTV[..., : self.vocab_size]
+        return capped(logits_BTV[..., : self.vocab_size], self.config.softcap)
 
     @property
     def head_weight(self) -> Tensor:
@@ -168,6 +172,11 @@ class GPT(nn.Module):
                 share = getattr(self.get_submodule(name.rpartition(".")[0]), "share", 1)
                 products += (6 if p.requires_grad else 4) * p.numel() * share
         return round(products) + sum(block.attention.flops(block.config) for block in self._blocks())
+
+
+def capped(logits: Tensor, softcap: float | None) -> Tensor:
+    """Return scores between -softcap and softcap: softcap * tanh(score / softcap); None leaves them as they are."""
+    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 
 def _rotation(layer: ModelConfig) -> str:

@@ -25,8 +25,11 @@ class Norm(nn.Module):
         super().__init__()
         self.weight, self.eps = nn.Parameter(torch.ones(width or config.d_model)), config.norm_eps
         self.kind = NORMS[config.norm]
+        has_bias = self.kind.may_have_bias and config.has_bias.of_others
+        self.bias = nn.Parameter(torch.zeros_like(self.weight)) if has_bias else None
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """Return the normalised input, of the same shape (..., channels) and type."""
-        out: Tensor = self.kind.of(F, x_BTD, self.weight.to(x_BTD.dtype), None, self.eps)
+        bias = None if self.bias is None else self.bias.to(x_BTD.dtype)
+        out: Tensor = self.kind.of(F, x_BTD, self.weight.to(x_BTD.dtype), bias, self.eps)
         return out
