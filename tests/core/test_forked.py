@@ -66,9 +66,9 @@ def test_functions_of_a_script_work_and_the_server_does_not_run_it(tmp_path) -> 
             def __call__(self, n): time.sleep(0.3); return 2 * n, os.getppid()
 
         if __name__ == "__main__":
-            (four, server), (six, _) = dp.Local(2).map(Twice(), [2, 3])
+            (four, server), (six, _) = dp.tools.Local(2).map(Twice(), [2, 3])
             os.kill(server, signal.SIGKILL)
-            assert [n for n, _ in dp.Local(2).map(Twice(), [2, 3])] == [four, six] == [4, 6]
+            assert [n for n, _ in dp.tools.Local(2).map(Twice(), [2, 3])] == [four, six] == [4, 6]
         """)
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)

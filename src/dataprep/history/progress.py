@@ -12,7 +12,7 @@ RECENT = 600.0  # seconds before the newest receipt, from which the rate is take
 
 
 @dataclass(frozen=True)
-class Progress:
+class PassProgress:
     """What a run does now.
 
     Attributes:
@@ -37,7 +37,7 @@ class Progress:
         return None if self.of is None or not self.per_second else (self.of - self.done) / self.per_second
 
 
-def progress(folder: Folder, parts: int | None) -> Progress | None:
+def progress(folder: Folder, parts: int | None) -> PassProgress | None:
     """Return what the run does now that makes a Dataset; None if no task is finished, or on an object store.
 
     Args:
@@ -51,7 +51,7 @@ def progress(folder: Folder, parts: int | None) -> Progress | None:
     return max(found, key=lambda one: one.at, default=None)
 
 
-def _of_step(step: Folder, parts: int | None) -> list[Progress]:
+def _of_step(step: Folder, parts: int | None) -> list[PassProgress]:
     name = files.name_of(step.url)
     saved = [step.input.path(RECEIPTS), step.input.unfinished.path(RECEIPTS)]
     passes = {inside: step.path(inside) for inside in files.listdir(step.url) if files.is_dir(step.path(inside))}
@@ -60,7 +60,7 @@ def _of_step(step: Folder, parts: int | None) -> list[Progress]:
     return [one for one in found if one is not None]
 
 
-def _pass(url: str, step: str, work: str, parts: int | None) -> Progress | None:
+def _pass(url: str, step: str, work: str, parts: int | None) -> PassProgress | None:
     """Return the progress of a pass by its receipts in the folder `url`; None if there are none."""
     names = [name for name in files.listdir(url) if name.endswith(".json")]
     times = sorted(_modified(files.join(url, name)) for name in names)
@@ -70,7 +70,7 @@ def _pass(url: str, step: str, work: str, parts: int | None) -> Progress | None:
     spent = recent[-1] - recent[0]
     rate = (len(recent) - 1) / spent if spent else None
     by_part = work in ("save input", "write") or all(name.startswith("part-") or "-" not in name for name in names)
-    return Progress(step, work, len(times), parts if by_part else None, rate, times[-1])
+    return PassProgress(step, work, len(times), parts if by_part else None, rate, times[-1])
 
 
 def _modified(url: str) -> float:

@@ -18,7 +18,7 @@ from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import failure, files, lease
 
-from .progress import Progress, progress
+from .progress import PassProgress, progress
 
 DONE, UNFINISHED, NOT_BEGUN = "done", "unfinished", "not begun"
 MODEL, TOKENIZER, PERSONA, A_RUN, FOLDER, OTHER = "model", "tokenizer", "persona", "run", "folder", "other"
@@ -55,7 +55,7 @@ class FolderStatus:
     done: int | None = None
     of: int | None = None
     holder: dict[str, Any] | None = None
-    progress: Progress | None = None
+    progress: PassProgress | None = None
     failure: dict[str, Any] | None = None
 
 
