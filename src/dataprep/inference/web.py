@@ -3,9 +3,9 @@
 An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
 error of the model is one sentence, on the page and in the terminal, and the server continues.
 
-A page of another site must not reach the model. So the Host header must be an IP address or a known name, since any
-other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
-The history of the conversation is stored in the page, not by the server.
+Pages of other sites must not be able to use the model. So the Host header must be an IP address or a known name, since
+any other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this
+server. The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
-            self._say(HTTPStatus(code), "the request is not HTTP that this server reads")
+            self._say(HTTPStatus(code), "the request is not valid HTTP")
         elif self._is_ours():
             self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
 
@@ -221,13 +221,13 @@ class _Handler(BaseHTTPRequestHandler):
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
         if self.path.partition("?")[0] != "/answer":
-            self._say(HTTPStatus.NOT_FOUND, "there is nothing to send to here; answers are at /answer")
+            self._say(HTTPStatus.NOT_FOUND, "this path accepts no messages; send them to /answer")
         elif kind != "application/json":
             self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
         elif not re.fullmatch(r"[0-9]+", length):
             self._say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
         elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have {MOST_BYTES:,} bytes at most")
+            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {MOST_BYTES:,} bytes")
         elif len(body := self.rfile.read(int(length))) < int(length):
             self._say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
         else:
@@ -246,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
         if good:
             self._say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
         else:
-            self._say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+            self._say(HTTPStatus.FORBIDDEN, "this server accepts requests only from its page at the printed address")
         return False
 
     def _stream(self, first: str, pieces: Iterator[str]) -> None:

@@ -120,7 +120,7 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
     """Return the last group of the phone that begins at group `at`; -1 if there is none.
 
     - called: as for `form`.
-    - end: where the last phone before it ends; -1 if there is none.
+    - end: the offset at which the last phone before it ends; -1 if there is none.
     """
     low, high = ends(points, classes, groups, at, called)
     if high < 0:
@@ -270,9 +270,9 @@ def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: I
     Their number is at most AHEAD; there are more only if it is AHEAD.
 
     - called: as for `form`.
-    - end: where the last phone before them ends; -1 if there is none. A row of the result is (start, end, first group,
-      the group after the phone, `called` when it was found, where the groups begin that are as long as the first and
-      stand before it).
+    - end: the offset at which the last phone before them ends; -1 if there is none. A row of the result is (start, end,
+      first group, the group after the phone, `called` when it was found, where the groups begin that are as long as the
+      first and stand before it).
     """
     out, m = np.empty((AHEAD, 6), np.int64), 0
     while at < len(groups) and m < AHEAD:

@@ -251,7 +251,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
 
 @contextlib.contextmanager
 def open_arrow(url: str) -> Iterator[Any]:
-    """Yield a file for pyarrow to read in threads of its own; of a local file, it is one that is no Python object.
+    """Yield a file that pyarrow can read in its own threads; a local file is opened without a Python object.
 
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.

@@ -176,7 +176,7 @@ class SampleTask:
     Bytes are counted by stratum (source, language) and bin (leading bits of the documents' hashes).
 
     Attributes:
-        limits: how many bins of each stratum to take.
+        limits: the number of bins to take of each stratum.
         columns: the names of the columns to read.
         by_source: whether documents of different sources are in different strata.
         by_language: whether documents in different languages are in different strata.

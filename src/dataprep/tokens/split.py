@@ -33,11 +33,11 @@ _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Stage):
-    """Assigns documents to train, validation and test by hash(seed, id), or by a hash of the group's name.
+    """Assign documents to training, validation and test splits by hash(seed, id), or by a hash of the group's name.
 
     Args:
-        val: the share of the documents for validation; changing it does not move test documents.
-        test: the share of the documents for the test set; changing it does not move validation documents.
+        val: the share of the documents for validation; changing it does not reassign test documents.
+        test: the share of the documents for the test set; changing it does not reassign validation documents.
         group: a column whose equal values (a host, a conversation, an author) are in one split; a document without a
             value is its own group.
         seed: another seed gives another split.
@@ -58,7 +58,7 @@ class Split(Stage):
         check_share("val", self.val)
         check_share("test", self.test)
         if self.val + self.test > 1:
-            msg = f"val={self.val} and test={self.test} must be at most 1 in sum; leave documents to train on"
+            msg = f"val={self.val} and test={self.test} must sum to at most 1; leave documents to train on"
             raise PlanError(msg)
 
     @property

@@ -88,7 +88,7 @@ class ChosenShingles(Shingles):
     Attributes:
         chosen: the columns, whose values are joined by line breaks.
         ignore: the regular expression.
-        tokens: what cuts the text into units; None: words or characters, as `unit` has it.
+        tokens: the tokenizer that divides the text into units; None: words or characters, as `unit` states.
     """
 
     chosen: tuple[str, ...] = ("text",)

@@ -154,7 +154,7 @@ def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
 
     - at, size: int64[m], start and length of each range.
     - order: int64[m], numbers of ranges.
-    - shared: int64[m], how many first bytes of a range to leave out, in the order of `order`.
+    - shared: int64[m], the number of bytes to leave out at the start of each range, in the order of `order`.
     """
     total = 0
     for j in range(len(order)):

@@ -172,7 +172,7 @@ class WriteMixedShard:
     """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
 
     Attributes:
-        places: where the shards are written.
+        places: the folders to which the shards are written.
         pieces: the folder of the receipts.
         streams: the sources.
         dtype: the type of the ids.

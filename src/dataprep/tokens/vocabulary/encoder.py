@@ -287,7 +287,7 @@ def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
 def find_byte_pairs(data: U8, first: Int, second: Int, n: Int) -> I64:
     """Return the offsets at which the byte `first` is followed by the byte `second`, int64[n].
 
-    - n: how many there are, as `count_byte_pairs` counted.
+    - n: their number, as `count_byte_pairs` counted.
     """
     places, k, i = np.empty(n, np.int64), 0, 0
     while k < n:

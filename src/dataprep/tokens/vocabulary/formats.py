@@ -191,7 +191,7 @@ def parts_of_tiktoken(
             return read_tiktoken(at(url)), {}
         if not files.exists(at(f"{url}.json")):
             msg = (
-                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; pass its special tokens "
+                f"{url} contains only ranks, without a {files.name_of(url)}.json next to it; pass its special tokens "
                 'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)

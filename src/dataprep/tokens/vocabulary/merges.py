@@ -119,7 +119,7 @@ class LinkedTokens(NamedTuple):
         token: the token that begins at an offset, or -1.
         after: the offset of the next token of the same word, or -1.
         before: the offset of the previous token of the same word, or -1.
-        weight: how often each word occurs.
+        weight: the number of occurrences of each word.
         word: the number of the word at each offset.
     """
 

@@ -29,7 +29,7 @@ class CountTable(NamedTuple):
     Attributes:
         slots: the hash table; a slot has the number of a word, from 1, or 0.
         hashes: the hash of each word.
-        counts: how often each word occurs.
+        counts: the number of occurrences of each word.
         ends: the index after each word in `bytes`, which has the words one after another.
     """
 

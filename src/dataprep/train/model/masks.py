@@ -24,7 +24,7 @@ class Mask(NamedTuple):
     """Attention mask of a batch of B rows of T inputs.
 
     Attributes:
-        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask.
+        allowed: the inputs (keys) to which each input (query) may attend, as a dense mask or a BlockMask.
         position: each input's offset in its document, int64 (B, T).
     """
 

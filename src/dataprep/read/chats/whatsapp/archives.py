@@ -125,8 +125,8 @@ def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
         found = [export for some in folders for export in _in_folder(url, archive, some, alone=len(texts) == 1)]
         if not found:
             shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
-            found_none = f"the zip holds no exported chat, a .txt file; it holds {shown}"
-            msg = f"{found_none}; choose 'Export chat' on the phone again, or unpack the zip of another platform"
+            found_none = f"the zip contains no exported chat (a .txt file), only {shown}"
+            msg = f"{found_none}; export the chat again on the phone, or unpack the zip of another platform"
             raise ReadError(msg, url, reason="not_a_chat")
         if stats is not None:
             list_unread(url, archive, {export.member for export in found}, stats)
