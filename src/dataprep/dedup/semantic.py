@@ -234,7 +234,7 @@ class _SemanticSearch:
         return list(self.runner.map(task, items, f"{self.how.name}: {label}"))
 
     def _embed(self) -> Embed:
-        """Return the object that computes the vectors; word vectors are learnt first."""
+        """Return the object that computes the vectors; word vectors are learned first."""
         how = self.how
         if how.embed is not None:
             return UserVectors(how.embed)

@@ -230,8 +230,8 @@ def is_chained(points: U32, groups: I64, k: Int, first: Int) -> bool:
 def scan(points: U32, classes: U16, labels: U8) -> I64:
     """Return the runs that may have a phone, and all after one with a label, int64[m, 6].
 
-    A row of the result is (start, end, whether a label may stand before it, whether a phone may begin in it without a
-    label, whether a date or a book's number may be in it, whether a number with neither + nor 0 may be in it).
+    A row of the result is (start, end, whether a label may precede it, whether a phone may begin in it without a label,
+    whether a date or a book's number may be in it, whether a number with neither + nor 0 may be in it).
 
     - labels: bits GAP_SIGN and LABEL_END of each code point.
     """

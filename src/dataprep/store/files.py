@@ -193,7 +193,7 @@ def _walked(folder: str) -> Iterator[str]:
 
 
 def _not_listed(error: OSError) -> None:
-    """Raise ReadError for a local folder that cannot be listed, unless it was removed meanwhile."""
+    """Raise ReadError for a local folder that cannot be listed, unless it was removed in the meantime."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         msg = f"cannot be opened ({error.strerror}); check the path"
         raise ReadError(msg, error.filename) from error

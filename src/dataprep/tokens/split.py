@@ -40,7 +40,7 @@ class Split(Stage):
         test: the share of the documents for the test set; changing it does not reassign validation documents.
         group: a column whose equal values (a host, a conversation, an author) are in one split; a document without a
             value is its own group.
-        seed: another seed gives another split.
+        seed: a different seed produces a different split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
     val, 2 test), by which a deduplication can keep the held-out copy:
@@ -98,7 +98,7 @@ class Split(Stage):
         return side_of(self.names(batch), self.val, self.test, self.seed)
 
     def names(self, batch: Batch) -> Ids:
-        """Return the number of each document by which it is assigned, uint64[n], equal for equal groups."""
+        """Return the number of each document by which it is assigned, uint64[n]; it is equal for equal groups."""
         ids = B.ids(batch)
         return ids if self.group is None else _group_ids(batch.column(self.group), ids)
 

@@ -33,7 +33,7 @@ class Spikes:
     """The losses of the last steps, on the device of the run, and the lowest of their medians so far.
 
     Attributes:
-        recent: float32 (WINDOW), NaN before there are so many steps.
+        recent: float32 (WINDOW), NaN until there are WINDOW steps.
         lowest: the lowest median, or before it the loss of a guess.
         risen: whether a median rose far above it, which is reported once.
     """

@@ -169,7 +169,7 @@ class Output(Generic[T]):
     Attributes:
         url: its URL.
         opened: opens the finished result in it.
-        nested: whether it is part of another.
+        nested: whether it is part of another output.
         also: the folders of other results, of which finished parts are kept, too.
         inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """

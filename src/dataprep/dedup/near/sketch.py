@@ -120,7 +120,7 @@ class Shingles:
         return distinct(starts, hashes)
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
-        """Return what is compared of each document, as text."""
+        """Return the compared part of each document, as text."""
         return batch.column("text")
 
     def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:

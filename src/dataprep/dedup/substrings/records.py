@@ -52,7 +52,7 @@ def repeated(
 
     - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
       records[cuts[r]:cuts[r + 1]].
-    - n_old: so many runs, the first, are of older documents.
+    - n_old: the number of runs, at the beginning, that belong to older documents.
     - per_record, per_window: bytes of memory for a record, and for each of its windows.
     - heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not counted in the
       memory of a bin.

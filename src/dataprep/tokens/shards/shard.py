@@ -208,7 +208,7 @@ class Shards:
         return folder / name
 
     def read(self, name: str, opened: Callable[[Path], T]) -> T:
-        """Return `opened(path)` of a file that the manifest names, which a later run may move meanwhile."""
+        """Return `opened(path)` of a file that the manifest names, which a later run may move in the meantime."""
         for _ in range(2):  # it is moved, and then removed
             with contextlib.suppress(FileNotFoundError):
                 return opened(self.file(name))

@@ -114,7 +114,7 @@ def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair]
 
 
 def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
-    """Return the pre-tokenizer, for the library `tokenizers`, that cuts text into words by `pattern`.
+    """Return the pre-tokenizer, for the library `tokenizers`, that divides text into words by `pattern`.
 
     The pre-tokenizer also spells the bytes of words as printable characters.
     """

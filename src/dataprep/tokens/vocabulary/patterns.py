@@ -1,4 +1,4 @@
-r"""Patterns that cut text into words before merging, and equivalent state machines, which read character by character.
+r"""Patterns that divide text into words before merging, and equivalent state machines that read characters.
 
 A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), the machine sets a cut before the cut is certain,
 and may remove the cut one or two characters later. `cutting.py` runs the machines; texts are encoded by `tiktoken` if

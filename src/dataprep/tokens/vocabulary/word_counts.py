@@ -93,7 +93,7 @@ class WordCounts:
 def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> WordCounts:
     """Return the distinct words of batches of texts, with counts.
 
-    - machine: state machine that cuts texts into words.
+    - machine: state machine that divides texts into words.
     """
     words = WordCounts(machine)
     for batch in texts:

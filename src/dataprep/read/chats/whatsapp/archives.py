@@ -105,7 +105,7 @@ class Export:
 
 @contextlib.contextmanager
 def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
-    """Yield the chats in an exported file: one for a text file, one or more for a zip, which stays open meanwhile.
+    """Yield the chats in an exported file: one of a text file, or those of a zip, which stays open in the meantime.
 
     In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
     neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
