@@ -94,7 +94,7 @@ def test_accuracies():
     assert found.picks == [0, 0]
     assert found.picks_per_byte == [1, 0]
     assert (found.accuracy, found.accuracy_per_byte, found.chance) == (0.5, 1.0, 0.375)
-    assert str(found) == "2 questions: 50.0% right by likelihood, 100.0% by likelihood per byte; 37.5% by chance"
+    assert str(found) == "2 questions: 50.0% correct by likelihood, 100.0% by likelihood per byte; 37.5% by chance"
 
 
 def test_a_uniform_model_counts_tokens(voice):

@@ -218,7 +218,7 @@ def test_a_base_without_marks(chats, tmp_path, dataprep, caplog):
         code, _, err = dataprep(*words, "--lora", 2)
     assert code == 1
     assert "lora would not learn the new tokens; set lora_targets=" in err
-    assert "are added at its end: <|im_end|>, <|im_start|>" in caplog.text
+    assert "are added after its last id: <|im_end|>, <|im_start|>" in caplog.text
     assert dataprep(*words)[0] == 0
     assert ChatModel.load(tmp_path / "out").template is not None
 

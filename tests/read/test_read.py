@@ -112,7 +112,7 @@ def test_several_formats(tmp_path) -> None:
         ("empty.txt", r"empty\.txt, byte 0: the file is empty"),
         ("empty.parquet", r"empty\.parquet, byte 0: the file is empty"),
         ("empty.wet", r"empty\.wet, byte 0: the file is empty"),
-        ("nothing.jsonl.gz", r"nothing\.jsonl\.gz, byte 0: the file holds no records"),
+        ("nothing.jsonl.gz", r"nothing\.jsonl\.gz, byte 0: the file contains no records"),
     ],
 )
 def test_missing_and_empty(tmp_path, path, says) -> None:

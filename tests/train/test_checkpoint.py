@@ -126,7 +126,7 @@ def test_the_model_comes_back_alone(shards, config, run):
 
 def test_no_checkpoint_says_so(tmp_path):
     """An empty folder and a missing file are told apart."""
-    with pytest.raises(PlanError, match="must hold a checkpoint"):
+    with pytest.raises(PlanError, match="must contain a checkpoint"):
         load_model(tmp_path)
     with pytest.raises(PlanError, match="does not exist"):
         load_model(tmp_path / "gone.pt")
@@ -162,9 +162,9 @@ def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wro
 @pytest.mark.parametrize(
     ("newer", "sentence"),
     [
-        ("format", r"has format 2, and this dataprep reads 1; install a newer dataprep"),
-        ("config", r"has the setting twist, which this dataprep does not know; install a newer dataprep"),
-        ("model", r"has the setting model\.twist, which this dataprep does not know; install a newer dataprep"),
+        ("format", r"has format 2, and this version of dataprep reads 1; install a newer dataprep"),
+        ("config", r"has the setting twist, which this version of dataprep does not know; install a newer one"),
+        ("model", r"has the setting model\.twist, which this version of dataprep does not know; install a newer one"),
     ],
 )
 def test_a_checkpoint_of_a_newer_dataprep_is_said(shards, config, run, newer, sentence):

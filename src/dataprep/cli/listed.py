@@ -217,7 +217,7 @@ def loaded(command: Any) -> Any:
 def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
     """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
 
-    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
+    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced in the meantime.
     """
 
     @functools.wraps(command)

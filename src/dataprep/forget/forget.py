@@ -169,7 +169,7 @@ def read_ids(path: str) -> Ids:
     else:
         found = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     if not found:
-        msg = f"{path} holds no ids; write one per line, as file:position (3:1745) or as an integer"
+        msg = f"{path} contains no ids; write one per line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
     return _parsed(found)
 

@@ -99,8 +99,8 @@ class Answers:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.questions):,} questions: {self.accuracy:.1%} right by likelihood, {self.accuracy_per_byte:.1%} "
-            f"by likelihood per byte; {self.chance:.1%} by chance"
+            f"{len(self.questions):,} questions: {self.accuracy:.1%} correct by likelihood, "
+            f"{self.accuracy_per_byte:.1%} by likelihood per byte; {self.chance:.1%} by chance"
         )
 
 

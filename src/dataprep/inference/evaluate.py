@@ -69,8 +69,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """Return the losses of a trained model on one split of token shards, in groups of documents.
 
-    The model is measured on the rows of the validation during training. The loss of all documents equals the validation
-    loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
+    The model is measured on the same rows as in the validation during training. The loss of all documents equals the
+    validation loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
 
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.

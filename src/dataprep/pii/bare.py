@@ -129,7 +129,7 @@ def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: 
     """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
 
     - found: the phones that begin with + or 0.
-    - end: where the last phone before the run ends; -1 if there is none.
+    - end: the offset at which the last phone before the run ends; -1 if there is none.
     """
     out = list(found)
     for a, b, sure in numbers(text, start, stop):

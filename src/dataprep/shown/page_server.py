@@ -42,7 +42,7 @@ class PageHandler(BaseHTTPRequestHandler):
         """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
-            self.say(HTTPStatus(code), "the request is not HTTP that this server reads")
+            self.say(HTTPStatus(code), "the request is not valid HTTP")
         elif self.is_ours():
             self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
 
@@ -57,7 +57,7 @@ class PageHandler(BaseHTTPRequestHandler):
         if good:
             self.say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
         else:
-            self.say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+            self.say(HTTPStatus.FORBIDDEN, "this server accepts requests only from its page at the printed address")
         return False
 
     def say(self, status: HTTPStatus, text: str) -> None:

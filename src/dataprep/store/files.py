@@ -216,7 +216,7 @@ def _walked(folder: str) -> Iterator[str]:
 
 
 def _not_listed(error: OSError) -> None:
-    """Raise ReadError for a local folder that cannot be listed, unless it was removed meanwhile."""
+    """Raise ReadError for a local folder that cannot be listed, unless it was removed in the meantime."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         msg = f"cannot be opened ({error.strerror}); check the path"
         raise ReadError(msg, error.filename) from error
@@ -274,7 +274,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
 
 @contextlib.contextmanager
 def open_arrow(url: str) -> Iterator[Any]:
-    """Yield a file for pyarrow to read in threads of its own; of a local file, it is one that is no Python object.
+    """Yield a file that pyarrow can read in its own threads; a local file is opened without a Python object.
 
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.

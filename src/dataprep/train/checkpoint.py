@@ -144,7 +144,7 @@ def load(path: Path) -> dict[str, Any]:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
     newer.check_format(content, str(path))
     if unknown := _unknown_settings(content):
-        msg = f"{path} has the setting {unknown[0]}, which this dataprep does not know; install a newer dataprep"
+        msg = f"{path} has the setting {unknown[0]}, which this version of dataprep does not know; install a newer one"
         raise NewerFormat(msg)
     if damaged or not _is_checkpoint(content):
         reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
@@ -255,7 +255,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
 def _load_newest_in(folder: Path) -> dict[str, Any]:
     checkpoints = found(folder)
     if not checkpoints:
-        msg = f"{folder} must hold a checkpoint (step-*.pt); train a model into it first"
+        msg = f"{folder} must contain a checkpoint (step-*.pt); train a model in it first"
         raise PlanError(msg)
     return newest(checkpoints, load)
 

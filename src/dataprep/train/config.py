@@ -101,11 +101,11 @@ class TrainConfig:
     layout: str = "contiguous"
     """One of `LAYOUTS`."""
     masks: bool = True
-    """Count only targets whose loss mask is 1, in shards that have masks; False: count all targets."""
+    """In shards with masks, count only targets whose loss mask is 1; False: count all targets."""
     mask_documents: bool | None = None
-    """Keep attention inside documents; None is on for the layouts of PACKED."""
+    """Restrict attention to single documents; None: True for the layouts in PACKED."""
     weights: dict[str, float] | None = None
-    """Shares of the rows per set of shards; None: in proportion to their size."""
+    """Shares of the rows from each set of shards; None: in proportion to the sizes of the sets."""
     objective: str = "next"
     """One of `OBJECTIVES`."""
     corruption: float = 0.15
@@ -140,15 +140,15 @@ class TrainConfig:
     on_spike: str = "report"
     """One of `ON_SPIKE`."""
     lora: int | None = None
-    """Rank of the changes that LoRA trains (see `lora`); None: all weights are trained."""
+    """Rank of the updates that LoRA trains (see `lora`); None: all weights are trained."""
     lora_alpha: float | None = None
-    """LoRA's changes are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
+    """LoRA's updates are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
     lora_targets: tuple[str, ...] = PROJECTIONS
-    """Matrices that LoRA changes, of `PROJECTIONS`; and `EMBEDDING`, to learn new tokens."""
+    """Matrices that LoRA updates, from `PROJECTIONS`; also `EMBEDDING`, to train new tokens."""
     lora_base: str = "plain"
     """"nf4" holds the frozen matrices of the blocks in 4 bits per weight (QLoRA); "plain": in the type of `dtype`."""
     lora_dropout: float = 0.0
-    """Share of the inputs of LoRA's changes that are set to 0 in training."""
+    """Share of the inputs of LoRA's updates that is set to 0 in training."""
     seed: int = 0
     eval_every: int = 250
     eval_rows: int = 256
@@ -164,11 +164,11 @@ class TrainConfig:
     "float16", with loss scaling, is for cards of before 2020, such as the T4.
     """
     compile: bool | None = None
-    """torch.compile; None is on for CUDA if Triton is installed."""
+    """Compile the model with torch.compile; None: True on CUDA if Triton is installed."""
     shard_optimizer: bool = False
     """Divide AdamW's moments among the processes of torchrun (ZeRO stage 1); the result is the same."""
     reduce_dtype: str = "float32"
-    """Type in which processes exchange gradients; "bfloat16" sends half the bytes, and rounds."""
+    """Type in which processes exchange gradients; "bfloat16" rounds them, and halves the bytes sent."""
     attention: str = "auto"
     """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 

@@ -37,7 +37,7 @@ class World:
     """The processes that train one model together; if there is only one process, methods exchange nothing.
 
     Attributes:
-        device: where this process computes.
+        device: the device on which this process computes.
         rank: its number, from 0; process 0 alone writes files and prints.
         ranks: the number of processes.
         store: a key-value store that all processes share; None if there is one process.
@@ -133,7 +133,7 @@ class World:
 
 
 ALONE = World(torch.device("cpu"))
-"""A single process, where only its number matters."""
+"""A single process, if only their number matters."""
 
 
 @contextlib.contextmanager

@@ -148,7 +148,7 @@ def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Ask
         run.roll_back(failed)
         metrics.rewind(run.step)
         metrics.add([{"step": run.step, "rolled_back_from": failed, "skipped": guard.skipped}])
-        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data between is stepped over")
+        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data in between is skipped")
         window.restart()
 
 

@@ -120,7 +120,7 @@ def can_print(text: str) -> bool:
 
 
 class Progress:
-    """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
+    """Shows the progress of training on the terminal: a bar if rich is installed, otherwise a line at intervals.
 
     Attributes:
         curve: the loss curve, which is drawn above the bar at each update, and printed at the end; None: no curve.

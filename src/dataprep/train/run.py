@@ -117,7 +117,7 @@ class Run:
     world: World = ALONE
     """The processes that train together."""
     replaces: Path | None = None
-    """The folder with an earlier run, beside which this one is made until it is finished."""
+    """The folder with an earlier run, next to which this run is stored until it is finished."""
     spikes: Spikes = field(default_factory=lambda: Spikes.begin(math.inf, ALONE.device))
     """The losses of the last steps."""
     pairs: Preference | None = None
@@ -125,7 +125,7 @@ class Run:
     scaler: Scaler | None = None
     """The scale of the loss in float16; None for other types."""
     attention: str | None = None
-    """The back end of attention (see `sdpa`); None if torch does not tell."""
+    """The back end of attention (see `sdpa`); None if torch does not report it."""
 
     @property
     def shards(self) -> Shards:

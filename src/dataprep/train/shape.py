@@ -102,14 +102,14 @@ class ModelConfig:
     n_heads: int = 4
     d_model: int = 256
     context: int = 256
-    """Tokens per training row, and the most that attention reaches."""
+    """Tokens per training row, and the maximum range of attention."""
     n_kv_heads: int | None = None
     d_ff: int | None = None
     rope_base: PerLayer = 10_000.0
     tied: bool = True
-    """Score the next token with the matrix that embeds tokens; False: with one of its own."""
+    """Score the next token with the embedding matrix; False: with a separate matrix."""
     norm_eps: float = 1e-5
-    """Added to the mean square before its root is taken."""
+    """Number that is added to the mean square before its root is taken."""
     positions: PerLayer = "rope"
     norm: str = "rms"
     feed_forward: PerLayer = "swiglu"

@@ -27,7 +27,7 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
     needed, there = memory_of(shape), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         msg = f"{where} states context={shape.context:,}, which takes {needed / 1e9:,.0f} GB of memory, and there "
-        msg += f"are {there / 1e9:,.0f} GB; put back the file that was written, or train with a lower model.context"
+        msg += f"are {there / 1e9:,.0f} GB; restore the original file, or train with a lower model.context"
         raise PlanError(msg)
 
 

@@ -41,7 +41,7 @@ class Seal:
     It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
 
     Attributes:
-        places: where they are written.
+        places: the folders to which they are written.
         codec: the Parquet compression.
         ledgers: function that returns the ledgers in which a part's stages are recorded.
     """

@@ -56,8 +56,8 @@ class AssignClusters(Pass[Part]):
     Attributes:
         dim: the number of dimensions of a vector.
         partitions: the number of partitions, which are groups of clusters.
-        keep: which copy of a document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a
-            rule of `keep.py`, such as "first".
+        keep: the copy of a document that is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or
+            a rule of `keep.py`, such as "first".
     """
 
     folder = "assign"

@@ -156,7 +156,8 @@ class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
     Attributes:
-        borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
+        borne: the listed names that are a part of the name of an author who is not listed, such as Sara if the author
+            is Sara Lund.
     """
 
     consent: Consent
