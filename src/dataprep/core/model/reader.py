@@ -149,7 +149,7 @@ def recorded(reader: Reader) -> dict[str, Any] | None:
     kind = type(reader)
     fields = {f.name: getattr(reader, f.name) for f in dataclasses.fields(reader)}  # type: ignore[arg-type]
     inner = {name: recorded(value) for name, value in fields.items() if isinstance(value, Reader)}
-    if kind.__module__.partition(".")[0] != "dataprep" or None in inner.values():
+    if kind.__module__.partition(".")[0] != "dataprep" or (inner and reader.plain is reader) or None in inner.values():
         return None
     return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader) | inner}  # type: ignore[call-overload]
 
