@@ -112,10 +112,11 @@ class Reader:
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
-        """Return the slices of a file, one per task, as (start, stop, bytes), of about `target` bytes each."""
+        """Return the slices of a file, one per task, as (start, stop, bytes): equal ones of up to `target` bytes."""
         if not self.enters(url) or n_bytes <= target:
             return [(0, None, n_bytes)]
-        return [(a, b, b - a) for a, b in itertools.pairwise([*range(0, n_bytes, target), n_bytes])]
+        n = -(-n_bytes // target)
+        return [(a, b, b - a) for a, b in itertools.pairwise(n_bytes * i // n for i in range(n + 1))]
 
     def enters(self, url: str) -> bool:
         """Return whether a slice of the file can be read without the bytes before it."""
