@@ -65,7 +65,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Write one HTML page about a run, from the input to token shards and training; it needs no other "
                "files."),
         Listed("explore", "explore", "explore", prints=True, help=
-               "Serve a page to this machine on which the removals of runs are explored; nothing is written."),
+               "Serve a page to this machine on which the removals of runs are explored, and judged in a sample."),
         Listed("why", "why", "why", prints=True, reads=("folder",), help=
                "Show why a document was dropped or cut: stages, reasons, spans, texts, and the document kept for it."),
         Listed("clusters", "clusters", "clusters", prints=True, reads=("folder",), help=

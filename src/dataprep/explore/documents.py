@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.tables import Cut, Drop, row_object
+from dataprep.core.model.tables import Cut, Drop
 from dataprep.core.output.forget_list import REASON
 from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
@@ -48,11 +48,7 @@ def _drops_of(index: RunIndex, ids: Sequence[int]) -> dict[int, list[Drop]]:
     rows = index.rows(
         "SELECT * FROM drops WHERE list_contains(?::UBIGINT[], id) ORDER BY id, duplicate_of IS NULL", [list(ids)]
     )
-    return {id_: [_drop(index, row) for row in some] for id_, some in groupby(rows, lambda row: row["id"])}
-
-
-def _drop(index: RunIndex, row: dict[str, Any]) -> Drop:
-    return row_object(Drop, row, folder=index.folders[row["folder"]])
+    return {id_: [index.drop(row) for row in some] for id_, some in groupby(rows, lambda row: row["id"])}
 
 
 def pair(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
