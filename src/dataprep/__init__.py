@@ -37,6 +37,7 @@ _NAMES = {
     "dedup.suffix_array": "SuffixArray",
     "dedup.url": "URLDedup",
     "errors": "DataprepError",
+    "experiment.run": "experiment",
     "filters.badwords": "BadWords",
     "filters.c4.stage": "C4",
     "filters.classifiers.language": "Language",
@@ -76,7 +77,7 @@ __all__ = sorted([*_HOMES, *_MODULES])  # noqa: PLE0605 - a list all the same
 _load = lazy.loader(__name__, _HOMES, __all__)
 
 
-_PACKAGES = ("forget", "read", "train")  # functions with the name of a package
+_PACKAGES = ("experiment", "forget", "read", "train")  # functions with the name of a package
 
 
 def __getattr__(name: str) -> Any:
@@ -94,7 +95,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read`, `dp.train` and `dp.forget` the functions, although packages have these names too.
+    """Keeps `dp.read`, `dp.train`, `dp.forget` and `dp.experiment` the functions, although packages are so named.
 
     Importing a package assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """
