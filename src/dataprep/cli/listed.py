@@ -100,6 +100,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Train a GPT on token shards, or fine-tune one on messages."),
         Listed("evaluate", "evaluate", "evaluate", prints=True, help=
                "Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."),
+        Listed("experiment", "experiment", "experiment", help=
+               "Train the same model on versions of a corpus, and compare their losses on held-out documents, with "
+               "intervals."),
         Listed("chat", "chat", "chat", prints=True, help=
                "Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
         Listed("generate", "chat", "generate", prints=True, help=
@@ -137,7 +140,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
 }  # fmt: skip
 COMMANDS = {one.name: one for panel in PANELS.values() for one in panel}
 NEEDS = {  # packages, and the extra that installs them, without which a command can only say so
-    ("torch", "train"): ("demo", "train", "evaluate", "chat", "generate", "export-model"),
+    ("torch", "train"): ("demo", "train", "evaluate", "experiment", "chat", "generate", "export-model"),
     ("duckdb", "explore"): ("explore",),
     ("fasttext", "langid"): ("train-langid", "train-quality"),
 }
