@@ -21,6 +21,18 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         lambda c: c.parallel and c.place.of_sum,
         "parallel=True has one sum per block, and placement={c.placement!r} has two; set placement=pre",
     ),
+    (
+        lambda c: c.pattern == "dilated" and c.stride == 1,
+        "pattern='dilated' needs the distance of the inputs that it reaches; set stride, such as stride=4",
+    ),
+    (
+        lambda c: (c.rope_scaling == "none") != (c.rope_factor == 1),
+        "rope_scaling={c.rope_scaling!r} and rope_factor={c.rope_factor} contradict each other; set both or none",
+    ),
+    (
+        lambda c: c.rope_scaling != "none" and c.positions != "rope",
+        "rope_scaling={c.rope_scaling!r} changes rotary positions, and this layer has positions={c.positions!r}",
+    ),
 ]
 """(whether a layer is refused, the sentence)."""
 
@@ -32,6 +44,13 @@ MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
     (
         lambda every: len({c.place.of_sum for c in every}) > 1,
         "a model has a norm at its end, or norms of the sums of all layers; give all layers the same placement",
+    ),
+    (
+        lambda every: (
+            any(c.reach or c.sinks or c.stride > 1 for c in every)
+            and all(PATTERNS[c.pattern].visible is None for c in every)
+        ),
+        "reach, stride and sinks belong to a pattern, and all layers reach all inputs; set one (pattern=window)",
     ),
 ]
 """(whether a model of these different layers is refused, the sentence)."""

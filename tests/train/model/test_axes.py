@@ -4,6 +4,7 @@ It is causal, packed rows equal separate ones, a cache equals a full pass, a bat
 about sizes and operations is what torch counts.
 """
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, lora, train  # noqa: E402
 from dataprep.train.loss import token_nats_and_more  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
+from dataprep.train.model import masks, positions  # noqa: E402
 from dataprep.train.model.block import matrices  # noqa: E402
 from dataprep.train.model.masks import Mask  # noqa: E402
 from dataprep.train.preference import settings_for  # noqa: E402
@@ -25,6 +27,14 @@ from dataprep.train.size import weights_of  # noqa: E402
 VOCAB, T = 64, 24
 VARIANTS = {
     "no positions": {"positions": "none"},
+    "sinusoidal": {"positions": "sinusoidal"},
+    "alibi": {"positions": "alibi", "n_heads": 6, "n_kv_heads": 3, "d_model": 48},
+    "t5": {"positions": ("t5", "rope")},
+    "yarn": {"rope_scaling": "yarn", "rope_factor": 4.0, "rope_base": 100.0},
+    "ntk and linear": {"rope_scaling": ("ntk", "linear"), "rope_factor": 2.0},
+    "alibi in a window with sinks": {"positions": "alibi", "pattern": "window", "reach": 4, "sinks": 2},
+    "chunks": {"pattern": "chunk", "reach": 7, "sinks": 1},
+    "dilated": {"pattern": "dilated,all", "reach": "9,None", "stride": (3, 1)},
     "local and global layers": {"pattern": "window,all", "reach": 5, "rope_base": (1e4, 1e6)},
     "post": {"placement": "post", "norm": "layer", "biases": "all"},
     "both": {"placement": "both", "qk_norm": True, "embedding_norm": True, "head_width": 12, "softcap": 20.0},
@@ -98,6 +108,17 @@ def test_rows_of_a_cache_have_their_own_lengths(model):
         found = model.logits(model.hidden(padded, slots=cache.take(rows, [len(n) for n in new])))
         for i, (row, (a, b)) in enumerate(zip(rows, spans, strict=True)):
             torch.testing.assert_close(found[i, : b - a], model(x[row : row + 1, :b])[0, a:], atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_block_masks_have_the_same_scores(model, monkeypatch):
+    """FlexAttention, with blocks and biases, computes what the dense masks do, for documents with prefixes too."""
+    begins, prefix = (torch.zeros(3, T, dtype=torch.bool) for _ in range(2))
+    begins[:, [0, 11, 12]], prefix[:, [0, 1, 2, 12, 13]] = True, True
+    dense = [model(ids()), model(ids(), mask=Mask.of(begins, prefix))]
+    monkeypatch.setattr(masks, "_dense", masks._blocks)
+    torch.testing.assert_close([model(ids()), model(ids(), mask=Mask.of(begins, prefix))], dense, atol=2e-5, rtol=1e-4)
 
 
 def test_declared_sizes_are_those_of_the_model(model):
@@ -189,10 +210,13 @@ def seen(model, place):
     ("more", "expected"),
     [
         ({"pattern": "window", "reach": 5}, [*range(4, 9)]),
+        ({"pattern": "chunk", "reach": 6}, [4, 5]),
+        ({"pattern": "dilated", "reach": 9, "stride": 4}, [4, 8, 12]),
+        ({"pattern": "window", "reach": 5, "sinks": 5}, [*range(4, T)]),
         ({"pattern": "window", "reach": 5, "n_layers": 2}, [*range(4, 13)]),  # a layer sees what the one before saw
         ({"pattern": ("window", "all"), "reach": 5, "n_layers": 2}, [*range(4, T)]),
     ],
-    ids=["window", "two windows", "window and all"],
+    ids=["window", "chunk", "dilated", "sinks", "two windows", "window and all"],
 )
 def test_a_pattern_reaches_as_far_as_it_says(more, expected):
     """One layer or two; the id at place 4 moves these places only."""
@@ -234,6 +258,11 @@ def test_layers_have_their_values_in_turn():
         ({"reach": (3, 0)}, "reach=0 must be a whole number above 0"),
         ({"rope_base": (1e4, 0)}, "rope_base=0 must be a number from 1"),
         ({"feed_forward": ()}, "must have one value or more"),
+        ({"reach": 4}, "reach, stride and sinks belong to a pattern, and all layers reach all inputs"),
+        ({"pattern": "dilated", "reach": 4}, "pattern='dilated' needs the distance"),
+        ({"rope_scaling": "yarn"}, "rope_scaling='yarn' and rope_factor=1.0 contradict each other"),
+        ({"rope_scaling": "ntk", "rope_factor": 2, "positions": "none"}, "this layer has positions='none'"),
+        ({"sinks": -1}, "sinks=-1 must be a whole number above 0"),
         ({"parallel": True, "placement": "post"}, "has one sum per block, .* set placement=pre"),
         ({"placement": ("pre", "post")}, "give all layers the same placement"),
         ({"head_width": 7}, "head_width=7 must be an even number"),
@@ -246,3 +275,42 @@ def test_contradictions_are_refused(more, sentence):
     """When they are written down, with a sentence."""
     with pytest.raises(PlanError, match=sentence):
         shape(**more)
+
+
+@torch.no_grad()
+def test_scores_of_distances_are_those_of_the_papers():
+    """ALiBi's slopes for 8 heads and for 6, and T5's buckets of some distances."""
+    slopes = [positions.Alibi(shape(n_heads=n, head_width=4)).slopes.tolist() for n in (8, 6)]
+    assert slopes[0] == [2**-i for i in range(1, 9)]
+    assert slopes[1] == [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
+    buckets = positions.Buckets(shape(n_heads=1, d_model=2))
+    buckets.weight[:, 0] = torch.arange(32)
+    distance = torch.tensor([-3, 0, 1, 15, 16, 17, 20, 31, 32, 64, 100, 127, 128, 1000])
+    found = buckets(torch.tensor(0), distance, torch.tensor(0)).tolist()
+    assert found == [0, 0, 1, 15, 16, 16, 17, 21, 21, 26, 30, 31, 31, 31]
+
+
+def test_scaled_rotations_are_what_they_say():
+    """Linear: a quarter of the angle; NTK: the slowest pair alone has it; YaRN: fast pairs stay, slow ones have it."""
+
+    def angles(scaling, width=16):
+        config = shape(d_model=4 * width, context=256, rope_scaling=scaling, rope_factor=1 if scaling == "none" else 4)
+        cos, sin = positions.Rope(config).table
+        return torch.atan2(sin[1], cos[1]), (cos[1] ** 2 + sin[1] ** 2).sqrt()
+
+    plain, _ = angles("none")
+    torch.testing.assert_close(angles("linear")[0], plain / 4)
+    ratio = (plain / angles("ntk")[0]).tolist()
+    assert ratio == pytest.approx([4 ** (i / 7) for i in range(8)], rel=1e-4)
+    yarn, length = angles("yarn")
+    assert (plain / yarn)[[0, -1]].tolist() == pytest.approx([1, 4], rel=1e-4)
+    assert length.tolist() == pytest.approx([0.1 * math.log(4) + 1] * 8)
+
+
+def test_learned_scores_are_trained(shards, config, tmp_path):
+    """A run with T5's positions and a window: its back end is named, and it learns."""
+    how = replace(config, model=replace(config.model, positions=("t5", "alibi"), pattern="window", reach=8))
+    result = train(shards, out=tmp_path, config=how, quiet=True)
+    rows = read(tmp_path / "metrics.jsonl")
+    assert {row["attention"] for row in rows if "loss" in row} == {"math"}
+    assert result.val_loss < rows[0]["val_loss"] - 0.3
