@@ -24,6 +24,7 @@ class Matrix:
         is_residual: whether its output is added to the residual stream.
         has_bias: whether it adds a bias.
         share: the share of the tokens that it computes.
+        is_adaptable: whether LoRA may change it, and QLoRA round it.
     """
 
     n_in: int
@@ -31,6 +32,7 @@ class Matrix:
     is_residual: bool = False
     has_bias: bool = False
     share: float = 1.0
+    is_adaptable: bool = True
 
     @property
     def n_out(self) -> int:
@@ -187,8 +189,24 @@ class Sees(NamedTuple):
 CAUSAL = Sees()
 """Attention to all inputs before."""
 
-ATTENTIONS = {"heads": "attention.Attention"}
-"""Kinds of attention, each with its class in `model`."""
+
+class AttentionKind(NamedTuple):
+    """A kind of attention.
+
+    Attributes:
+        home: its class in `model`.
+        has_scores: whether each pair of a query and a key has a score, which patterns, prefixes and biases need.
+    """
+
+    home: str
+    has_scores: bool = True
+
+
+ATTENTIONS = {
+    "heads": AttentionKind("attention.Attention"),
+    "latent": AttentionKind("latent.LatentAttention"),
+    "linear": AttentionKind("running.RunningAttention", has_scores=False),
+}
 
 
 class Placement(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from dataprep.errors import PlanError
 
-from .parts import PATTERNS
+from .parts import ATTENTIONS, PATTERNS
 
 Layer: TypeAlias = Any
 """A `ModelConfig` of one layer."""
@@ -32,6 +32,30 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
     (
         lambda c: c.rope_scaling != "none" and c.positions != "rope",
         "rope_scaling={c.rope_scaling!r} changes rotary positions, and this layer has positions={c.positions!r}",
+    ),
+    (
+        lambda c: (c.attention == "latent") != (c.latent is not None),
+        "attention={c.attention!r} and latent={c.latent} contradict each other; set both (latent=64), or neither",
+    ),
+    (
+        lambda c: c.attention == "latent" and (c.n_kv_heads is not None or c.qk_norm),
+        "attention='latent' has no keys of its own per head; leave n_kv_heads and qk_norm out",
+    ),
+    (
+        lambda c: not ATTENTIONS[c.attention].has_scores and PATTERNS[c.pattern].visible is not None,
+        "attention={c.attention!r} sums all keys, so it has no pattern; set pattern=all for this layer",
+    ),
+    (
+        lambda c: not ATTENTIONS[c.attention].has_scores and c.position.way in ("scored", "rotated"),
+        "attention={c.attention!r} has no scores, which positions={c.positions!r} change; set positions=learned",
+    ),
+    (
+        lambda c: c.experts != 0 and c.experts < c.experts_used,
+        "experts={c.experts} must be at least experts_used={c.experts_used}, or 0 for a layer without experts",
+    ),
+    (
+        lambda c: bool(c.attention == "latent" and c.rotated_width is not None and c.rotated_width % 2),
+        "rotated_width={c.rotated_width} must be an even number",
     ),
 ]
 """(whether a layer is refused, the sentence)."""

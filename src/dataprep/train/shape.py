@@ -35,7 +35,7 @@ PARTS: dict[str, Collection[str]] = {
 """The parts of a model of which there is a choice."""
 BY_LAYER = (
     "positions", "feed_forward", "attention", "pattern", "reach", "stride", "sinks", "placement", "parallel",
-    "rope_base", "rope_scaling", "rope_factor",
+    "rope_base", "rope_scaling", "rope_factor", "experts",
 )  # fmt: skip
 """Fields that may differ between layers: one value, or a tuple of which layer i has the value i modulo its length."""
 PerLayer: TypeAlias = Any
@@ -92,7 +92,15 @@ class ModelConfig:
         rope_context: the context before, for "yarn"; None: context / rope_factor.
         norm: "rms" (RMSNorm), or "layer" (LayerNorm without bias).
         feed_forward: "swiglu", or another of `parts.ACTIVATIONS`, such as "gelu": two matrices with GELU between them.
-        attention: the kind of attention, "heads".
+        attention: the kind of attention: "heads"; "latent", keys and values are made of one short vector per token
+            (MLA); or "linear", a running sum.
+        latent: for "latent", the numbers that are kept of each token, besides a rotated key.
+        rotated_width: for "latent", the channels of queries and keys that are rotated; None: half of a head's width.
+        experts: the number of feed-forward layers among which a router chooses for each token; 0: there is one.
+        experts_used: the number of experts that a token uses.
+        experts_shared: the number of experts that all tokens use besides.
+        balance: the weight of the loss that balances experts.
+        router_z: the weight of the loss that keeps the router's scores small.
         pattern: the inputs of a document that a layer attends to, "all" up to the input itself, or those of
             `parts.PATTERNS`: "window", the last `reach` of them; "chunk", those of its chunk of `reach` inputs; or
             "dilated", every `stride`-th of the last `reach`.
@@ -131,6 +139,8 @@ class ModelConfig:
     norm: str = "rms"
     feed_forward: PerLayer = "swiglu"
     attention: PerLayer = "heads"
+    latent: int | None = None
+    rotated_width: int | None = None
     pattern: PerLayer = "all"
     reach: PerLayer = None
     stride: PerLayer = 1
@@ -143,15 +153,34 @@ class ModelConfig:
     head_width: int | None = None
     dropout: float = 0.0
     softcap: float | None = None
+    experts: PerLayer = 0
+    experts_used: int = 2
+    experts_shared: int = 0
+    balance: float = 0.01
+    router_z: float = 0.001
 
     def __post_init__(self) -> None:
         for name in BY_LAYER:
             object.__setattr__(self, name, _per_layer(getattr(self, name)))
         self._check_values()
-        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff", "head_width", "rope_context"):
+        for name in (
+            "n_layers",
+            "n_heads",
+            "d_model",
+            "context",
+            "n_kv_heads",
+            "d_ff",
+            "head_width",
+            "rope_context",
+            "latent",
+            "rotated_width",
+            "experts_used",
+        ):
             positive(name, getattr(self, name))
         in_range(self, "norm_eps", 1e-12, 0.1)
         in_range(self, "dropout", 0, 0.9)
+        in_range(self, "balance", 0, 10)
+        in_range(self, "router_z", 0, 10)
         if self.softcap is not None:
             in_range(self, "softcap", 1, 1e6)
         if self.head_width is not None and self.head_width % 2:
@@ -184,9 +213,10 @@ class ModelConfig:
         for name in ("reach", "stride"):
             for value in _values(getattr(self, name)):
                 positive(name, value)
-        for value in _values(self.sinks):
-            if value != 0 or isinstance(value, bool):
-                positive("sinks", value)
+        for name in ("sinks", "experts", "experts_shared"):
+            for value in _values(getattr(self, name)):
+                if not (is_a(value, int) and value == 0):
+                    positive(name, value)
         for name, low, high in (("rope_base", 1, 1e12), ("rope_factor", 1, 1e6)):
             for value in _values(getattr(self, name)):
                 in_range({name: value}, name, low, high)
@@ -244,6 +274,11 @@ class ModelConfig:
             layer = self.layer(i)
             found[layer] = found.get(layer, 0) + (self.n_layers - i - 1) // period + 1
         return list(found.items())
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether attention of all layers has a score for each pair of a query and a key."""
+        return all(ATTENTIONS[layer.attention].has_scores for layer, _ in self.kinds())
 
     @property
     def is_masked(self) -> bool:

@@ -112,7 +112,7 @@ class GPT(nn.Module):
                 x_BTD, more = checkpoint(call, block, x_BTD, sight, use_reentrant=False)
             else:
                 x_BTD, more = call(block, x_BTD, sight)
-            extra = more if extra is None else extra + more
+            extra = more if extra is None else extra if more is None else extra + more
         return self.norm(x_BTD), extra
 
     def _mask(self, sees: Sees, is_scored: bool, ids_BT: Tensor, mask: Mask | None) -> Any:  # noqa: FBT001
@@ -188,5 +188,5 @@ def _rule(layer: ModelConfig) -> tuple[Sees, bool]:
 def _rotation(layer: ModelConfig) -> str:
     """Return the name of a layer's rotation of queries and keys, "" without one; layers of one name share it."""
     position = layer.position
-    values = [str(getattr(layer, name)).replace(".", "_") for name in position.by]
+    values = [str(getattr(layer, name)) for name in (*position.by, "attention", "rotated_width")]
     return " ".join([layer.positions, *values]) if position.way == "rotated" else ""

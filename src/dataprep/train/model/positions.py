@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dataprep.train.parts import SCALINGS, T5_BUCKETS, T5_FARTHEST, load
+from dataprep.train.parts import ATTENTIONS, SCALINGS, T5_BUCKETS, T5_FARTHEST, load
 from dataprep.train.shape import ModelConfig
 
 from .linear import STD
@@ -58,8 +58,9 @@ class Rope(nn.Module):
         super().__init__()
         c, factor = config, config.rope_factor
         before = c.rope_context or max(1, round(c.context / factor))
-        scaled, length = SCALED[c.rope_scaling](c.d_head, c.rope_base, factor, before)
-        self.register_buffer("table", rope_table(c.context, c.d_head, c.rope_base, scaled) * length, persistent=False)
+        width = load(ATTENTIONS[c.attention].home).rotated(c)
+        scaled, length = SCALED[c.rope_scaling](width, c.rope_base, factor, before)
+        self.register_buffer("table", rope_table(c.context, width, c.rope_base, scaled) * length, persistent=False)
 
     def at(self, position_BT: Tensor | None, n: int) -> Tensor:
         """Return the cosines and sines of these positions for `rotate`; None: those of the first `n`."""
