@@ -24,7 +24,7 @@ TIERS = [
     {"errors", "lazy"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "inference"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__", "chats", "extend"},
+    {"report"}, {"explore"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -300,7 +300,7 @@ def test_a_name_is_one_class(house) -> None:
 def test_public_names_load() -> None:
     """`__all__` is complete, each name has a docstring, those of the contract their parameters; typos are told."""
     assert set(dir(dp)) == {*dp.__all__, "__version__"}
-    for module in (dp, dp.chats):
+    for module in (dp, dp.chats, dp.tools):
         for name in module.__all__:
             assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
     wanted = {
@@ -309,9 +309,6 @@ def test_public_names_load() -> None:
         "encode": ["out", "val", "runner"],
         "open_dataset": [],
         "Pipeline": [],
-        "Serial": ["memory"],
-        "Local": ["memory"],
-        "Ray": ["memory"],
         "Filter": [],
         "Map": [],
         "C4": ["preset"],
@@ -321,6 +318,8 @@ def test_public_names_load() -> None:
     }
     assert set(wanted) <= set(dp.__all__)
     assert "gap" in inspect.signature(dp.chats.Conversations).parameters
+    for runner in (dp.tools.Serial, dp.tools.Local, dp.tools.Ray):
+        assert "memory" in inspect.signature(runner).parameters
     for name, parameters in wanted.items():
         assert set(parameters) <= set(inspect.signature(getattr(dp, name)).parameters), name
     for method in ("table", "batches", "take", "count", "stats", "manifest", "write", "to_hf"):

@@ -228,7 +228,7 @@ def test_the_audit_reads_every_kind_of_file(made):
         skip = [p.name for p in out.iterdir() if not any(q.name.endswith(ending) for q in [p, *p.rglob("*")])]
         skip += [str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file() and not p.name.endswith(ending)]
         with pytest.raises(Leak, match=rf"left in [^ ]*\{ending}, .*'walnut'"):
-            audit(str(out), KnownPeople(("Walnut",)), dp.Serial(), skip=skip, scans=SCANS)
+            audit(str(out), KnownPeople(("Walnut",)), dp.tools.Serial(), skip=skip, scans=SCANS)
 
 
 @pytest.mark.parametrize("template", ["chatml", "course"])

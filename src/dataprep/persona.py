@@ -178,7 +178,7 @@ def persona(
         people: a people file (`dataprep people`), which lists people who have several names; a name in `person` then
             represents all names of that person.
         transcripts: whether to write shards of all conversations as plain text, too, for training a base model.
-        runner: the Runner of all steps; None: `dp.Serial()`.
+        runner: the Runner of all steps; None: `dp.tools.Serial()`.
         replace: whether to replace a result in `out` that was made from other input or with other parameters.
         options: parameters of `dp.read`, such as date_order="dmy".
 

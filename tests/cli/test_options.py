@@ -175,7 +175,7 @@ def places(tmp_path, monkeypatch):
     """Put the tests' files in place of words in capitals."""
     monkeypatch.chdir(tmp_path)
     docs = dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "RUN"))
-    dp.encode(docs, dp.train_characters(docs), out=str(tmp_path / "SHARDS"), val=0)
+    dp.encode(docs, dp.tools.train_characters(docs), out=str(tmp_path / "SHARDS"), val=0)
     contents = {
         "NOTES": b"notes", "N.txt": b"notes", "NUL.py": b"a\0", "RAISES.py": b"def a(out):\n    1 / 0\n",
         "FAKE/manifest.json": b'{"kind": "dataset"}', "LIST/run.json": b'{"steps": 3}',

@@ -135,7 +135,7 @@ def test_a_file_of_other_parts(home, tmp_path, made, n):
     both("fresh")
     for name in ("first", "second"):
         same_result(tmp_path / "out" / name, tmp_path / "fresh" / name)
-        dp.verify(str(tmp_path / "out" / name))
+        dp.tools.verify(str(tmp_path / "out" / name))
 
 
 def test_any_parts_may_be_missing(tmp_path, monkeypatch):

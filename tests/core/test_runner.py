@@ -184,7 +184,7 @@ def test_a_script_without_main_guard_is_told_so(tmp_path):
         import sys
         def double(n): return 2 * n
         try:
-            print(list(dp.Local(2).map(double, [1, 2, 3])))
+            print(list(dp.tools.Local(2).map(double, [1, 2, 3])))
         except DataprepError as e:
             sys.exit(str(e))
         """)

@@ -137,7 +137,7 @@ def test_gone_from_everything(home, tok):
 def test_exports_are_named(home, form):
     """Exports inside the folder still hold the tokens, whatever their form; the shards themselves do not."""
     run = str(home / "run")
-    made = [p for p in dp.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
+    made = [p for p in dp.tools.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
     told = forget(run, [id_of(home, ASKED_FOR)], of="clean").elsewhere
     assert sorted(t.partition(" ")[0] for t in told if "(exported tokens; " in t) == sorted(made)
 
@@ -506,10 +506,10 @@ def test_kinship_is_found(home):
 
 
 def test_the_function_and_the_folder_have_one_name() -> None:
-    """`dp.forget` stays the function, whatever of the folder is imported."""
+    """`dp.tools.forget` stays the function, whatever of the folder is imported."""
     from dataprep.forget import family
 
-    assert dp.forget is forget
+    assert dp.tools.forget is forget
     assert family.Family is Family
 
 
@@ -532,7 +532,7 @@ def test_no_rerun_quotes_a_forgotten_text(tmp_path, stages):
     docs, out, new = dp.read(str(tmp_path / "a.jsonl")), tmp_path / "out", tmp_path / "new"
     ids = [row["id"] for row in docs]
     dp.Pipeline(*stages).run(docs, out=str(out))
-    dp.forget(str(out), ids[2:4])
+    dp.tools.forget(str(out), ids[2:4])
     assert _with_text(out) == []
     dp.Pipeline(*stages, dp.Gopher(min_words=1)).run(docs, out=str(out), replace=True)
     assert _with_text(out) == []

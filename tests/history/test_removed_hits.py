@@ -98,7 +98,7 @@ def test_nothing_private_is_shown(tmp_path):
     }  # fmt: skip
 
     before = find_removed(out, MENU, Serial())
-    dp.forget(out, ids=[first.id])
+    dp.tools.forget(out, ids=[first.id])
     after = find_removed(out, MENU, Serial())
     assert after.documents == before.documents - 1
     assert first.id not in {hit.id for hit in after.hits}

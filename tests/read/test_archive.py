@@ -112,7 +112,7 @@ def test_workers_make_the_same(tmp_path) -> None:
     for n in range(4):
         packed(folder / f"{n}.tar.gz", {f"{k}.txt": f"text {k} of {n}".encode() for k in range(50)})
     found = []
-    for runner in (dp.Serial(), laws.TWO):
+    for runner in (dp.tools.Serial(), laws.TWO):
         out = tmp_path / type(runner).__name__
         dp.Pipeline().run(dp.read(str(folder), part_size="64KiB"), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])

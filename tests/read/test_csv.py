@@ -179,7 +179,7 @@ def test_workers_make_the_same(tmp_path) -> None:
     found = []
     for workers in (1, 2):
         out = tmp_path / f"out{workers}"
-        runner = dp.Serial() if workers == 1 else laws.TWO
+        runner = dp.tools.Serial() if workers == 1 else laws.TWO
         dp.Pipeline().run(dp.read(str(tmp_path / "*.csv"), part_size="64KiB"), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])
     assert found[0] == found[1]

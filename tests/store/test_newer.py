@@ -56,7 +56,7 @@ def made(tmp_path_factory):
     from dataprep.core.run import quarantine
 
     Quarantine().save(str(home / "out" / "clean" / quarantine.NAME))
-    dp.SuffixIndex.build(open_dataset(str(home / "out" / "clean")), str(home / "out" / "clean" / "index"))
+    dp.tools.SuffixIndex.build(open_dataset(str(home / "out" / "clean")), str(home / "out" / "clean" / "index"))
     return home
 
 

@@ -80,7 +80,7 @@ def forget(
         of: the folder inside `url` to which the ids refer; needed if the folders in `url` number documents differently.
         with_copies: also forget the duplicates of the documents, both those that were dropped and those that were kept.
         missing_ok: list unknown ids in the result instead of raising PlanError.
-        runner: the Runner that fills Bloom filters again; `dp.Serial()` by default.
+        runner: the Runner that fills Bloom filters again; `dp.tools.Serial()` by default.
 
     The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
     Then the shards that contain the documents are written again without them; other shards are not changed. If the

@@ -62,7 +62,7 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     Args:
         url: the folder of a Dataset, of token shards, of an index, of a tokenizer, of a preset or of a whole run.
-        runner: the Runner that reads the files; None: `dp.Serial()`.
+        runner: the Runner that reads the files; None: `dp.tools.Serial()`.
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the

@@ -132,7 +132,7 @@ class SuffixIndex:
         Args:
             docs: the documents. Documents on the forget lists of their Datasets are left out.
             out: the local folder of the index. If a build was stopped, the next call resumes it.
-            runner: the Runner that builds the shards; None: `dp.Serial()`.
+            runner: the Runner that builds the shards; None: `dp.tools.Serial()`.
             replace: whether to replace an index of other documents in `out`, once the new one is complete. This is not
                 needed if only the content of the same input files has changed.
 

@@ -158,7 +158,7 @@ def test_stages_say_what_they_hide(tmp_path):
     made = Pseudonyms(key=KEY, mapping=str(tmp_path / "who"), consent=Consent(refused=("Teo",)))
     assert repr(made) == f"Pseudonyms(key {made.fingerprint}, mapping kept, Consent(refused=1 names))"
     assert repr(Pseudonyms()) == "Pseudonyms(key random)"
-    fitted = made.fit(docs, dp.Serial(), str(tmp_path / "out/steps/01"))
+    fitted = made.fit(docs, dp.tools.Serial(), str(tmp_path / "out/steps/01"))
     assert repr(fitted) == "pseudonyms for 3 people"
     assert fitted.facts == {"people": 3, "chats": 1}
     assert (fitted.name, fitted.hides) == ("Pseudonyms", True)

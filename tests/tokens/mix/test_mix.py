@@ -286,7 +286,7 @@ def test_another_tokenizer_beside_a_source(tok, tmp_path):
     with pytest.raises(CorruptShard, match="is not the tokenizer that encoded these shards: its hash is .*, not"):
         Mix(temperature=1).write(tmp_path / "s", tmp_path / "out")
     with pytest.raises(CorruptShard, match="is not the tokenizer"):
-        dp.export(tmp_path / "s", "nanogpt", tmp_path / "e")
+        dp.tools.export(tmp_path / "s", "nanogpt", tmp_path / "e")
 
 
 def test_another_lock_file_is_kept(two, tmp_path):

@@ -72,7 +72,7 @@ def propose_people(
         out: the path of the people file.
         replace: whether to replace an existing people file. Its [[person]], [[same]] and [[apart]] entries are kept, a
             name that the user removed from a person is not added again, and new names are added.
-        runner: the Runner that reads the exports; None: `dp.Serial()`.
+        runner: the Runner that reads the exports; None: `dp.tools.Serial()`.
         options: parameters of `dp.read`.
 
     Raises PlanError if the file exists and `replace` is False, or if it is not a valid people file.

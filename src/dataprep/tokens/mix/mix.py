@@ -159,7 +159,7 @@ class Mix:
             sources: as in `plan`.
             out: a local folder. Documents on its forget list are left out.
             tokens: the number of tokens of the mixture, as in `plan`.
-            runner: a Runner; None: `dp.Serial()`.
+            runner: a Runner; None: `dp.tools.Serial()`.
             shard_tokens: the maximum number of tokens per shard.
             replace: whether to replace another mixture in `out`.
 

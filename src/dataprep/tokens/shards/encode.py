@@ -85,7 +85,7 @@ def encode(
         val: the share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to
             `train_bpe`.
         split_seed: as in `train_bpe`.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
         template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
             text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.

@@ -59,7 +59,7 @@ def export(
         to: "llmc", "megatron", "datatrove" or "nanogpt".
         out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed. The files
             of an earlier export in the same format stay until all new ones are complete, and are then deleted.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
 
     Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
     its separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.

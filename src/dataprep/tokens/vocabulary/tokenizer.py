@@ -306,7 +306,7 @@ class Tokenizer:
         - rare: tokens that occur fewer times are listed; default: 10.
         - val, split_seed, split: as in `train_bpe`; by default, those of the vocabulary's training.
         - max_bytes: the approximate number of UTF-8 bytes to encode.
-        - runner: a Runner; default: `dp.Serial()`.
+        - runner: a Runner; default: `dp.tools.Serial()`.
 
         Raises:
             PlanError: there is no text, `compare` is not a vocabulary, or `shares` is given and this is not a BPE.

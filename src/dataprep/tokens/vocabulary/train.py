@@ -66,7 +66,7 @@ def train_bpe(
         sample: the share of the bytes of every source and language (the `language` column, if there is one), chosen by
             hash(seed, id); raised until it has `min_bytes`.
         seed: the seed of the sample.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
         out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again. Another
             vocabulary there is replaced when this one is complete.
         weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
