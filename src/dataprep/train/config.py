@@ -22,6 +22,8 @@ BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
 """Ways in which torch computes attention (see `sdpa`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The matrices of a block that LoRA can change."""
+OTHER_PROJECTIONS = ("kv_a_proj_with_mqa", "kv_b_proj")
+"""Those that models with the attention "latent" have besides; LoRA changes them if `lora_targets` names them."""
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
@@ -242,6 +244,9 @@ class TrainConfig:
         ):
             msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
             raise PlanError(msg)
+        if self.objective != "next" and not self.model.has_scores:
+            msg = f"objective={self.objective!r} has prefixes, which linear attention cannot read; set objective=next"
+            raise PlanError(msg)
         if self.dpo is not None and self.model.dropout:
             msg = "dpo compares the model with itself, without dropout: set model.dropout=0"
             raise PlanError(msg)
@@ -252,7 +257,7 @@ class TrainConfig:
             )
             raise PlanError(msg)
         targets: Any = self.lora_targets
-        known = (*PROJECTIONS, EMBEDDING)
+        known = (*PROJECTIONS, *OTHER_PROJECTIONS, EMBEDDING)
         if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):
             msg = f"lora_targets={targets!r} must be one or more of {', '.join(known)}"
             raise PlanError(msg)

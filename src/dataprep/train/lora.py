@@ -33,7 +33,7 @@ def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
     >>> projections(ModelConfig(d_model=64, n_heads=4))["attention.qkv"]["k_proj"]
     slice(64, 128, None)
     """
-    return {path: matrix.slices for path, matrix in matrices(config).items()}
+    return {path: matrix.slices for path, matrix in matrices(config).items() if matrix.is_adaptable}
 
 
 class LowRank(nn.Module):
@@ -125,7 +125,7 @@ def check(config: TrainConfig) -> None:
         return
     sizes = {
         name: min(matrix.n_in, n_rows) for layer, _ in shape.kinds()
-        for matrix in matrices(layer).values() for name, n_rows in matrix.rows.items()
+        for matrix in matrices(layer).values() if matrix.is_adaptable for name, n_rows in matrix.rows.items()
     }  # fmt: skip
     found = [sizes[name] for name in sizes if name in targets]
     if not found and EMBEDDING not in targets:

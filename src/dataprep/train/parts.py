@@ -24,6 +24,7 @@ class Matrix:
         is_residual: whether its output is added to the residual stream.
         has_bias: whether it adds a bias.
         share: the share of the tokens that it computes.
+        is_adaptable: whether LoRA may change it, and QLoRA round it.
     """
 
     n_in: int
@@ -31,6 +32,7 @@ class Matrix:
     is_residual: bool = False
     has_bias: bool = False
     share: float = 1.0
+    is_adaptable: bool = True
 
     @property
     def n_out(self) -> int:
@@ -110,7 +112,7 @@ class Position(NamedTuple):
         way: "added" to the vectors of tokens, "rotated" (queries and keys), "scored" (added to the scores of
             attention), or "" for none.
         home: its class in `model.positions`.
-        n_weights: function of a layer's config; the number of its weights.
+        n_weights: function of a layer's config; the number of its weights, in each layer, or once if it is added.
         by_context: whether weights depend on the context.
         by: fields of `ModelConfig` that it depends on, without a weight: layers that agree in them share it.
     """
@@ -122,11 +124,18 @@ class Position(NamedTuple):
     by: tuple[str, ...] = ()
 
 
+T5_BUCKETS, T5_FARTHEST = 32, 128
+"""Buckets of distances for the positions "t5"; all from the second number on are one bucket (Raffel et al. 2020)."""
 POSITIONS = {
-    "rope": Position("rotated", "Rope", by=("rope_base",)),
+    "rope": Position("rotated", "Rope", by=("rope_base", "rope_scaling", "rope_factor", "rope_context")),
     "learned": Position("added", "Positions", lambda c: c.context * c.d_model, by_context=True),
+    "sinusoidal": Position("added", "Sinusoidal"),
+    "alibi": Position("scored", "Alibi"),
+    "t5": Position("scored", "Buckets", lambda c: T5_BUCKETS * c.n_heads),
     "none": Position(""),
 }
+SCALINGS = ("none", "linear", "ntk", "yarn")
+"""Changes of rotary positions for contexts that are longer than those of the training (see `model.positions`)."""
 
 
 class Pattern(NamedTuple):
@@ -144,6 +153,8 @@ class Pattern(NamedTuple):
 PATTERNS = {
     "all": Pattern(),
     "window": Pattern(lambda q, k, sees: q - k < sees.reach, is_band=True),
+    "chunk": Pattern(lambda q, k, sees: q // sees.reach == k // sees.reach),
+    "dilated": Pattern(lambda q, k, sees: (q - k < sees.reach) & ((q - k) % sees.stride == 0)),
 }
 
 
@@ -153,10 +164,14 @@ class Sees(NamedTuple):
     Attributes:
         pattern: a key of `PATTERNS`.
         reach: the number of inputs that the pattern reaches.
+        stride: the distance of neighbours in a dilated pattern.
+        sinks: the number of inputs at the beginning of a document that are visible in any pattern.
     """
 
     pattern: str = "all"
     reach: int = 0
+    stride: int = 1
+    sinks: int = 0
 
     def visible(self, q: Any, k: Any, in_prefix: Any = None) -> Any:
         """Return whether queries may attend to keys, a boolean tensor; all arguments are tensors that broadcast.
@@ -166,14 +181,32 @@ class Sees(NamedTuple):
         """
         seen = k <= q if in_prefix is None else (k <= q) | in_prefix
         rule = PATTERNS[self.pattern].visible
-        return seen if rule is None else seen & rule(q, k, self)
+        if rule is None:
+            return seen
+        return seen & (rule(q, k, self) | (k < self.sinks)) if self.sinks else seen & rule(q, k, self)
 
 
 CAUSAL = Sees()
 """Attention to all inputs before."""
 
-ATTENTIONS = {"heads": "attention.Attention"}
-"""Kinds of attention, each with its class in `model`."""
+
+class AttentionKind(NamedTuple):
+    """A kind of attention.
+
+    Attributes:
+        home: its class in `model`.
+        has_scores: whether each pair of a query and a key has a score, which patterns, prefixes and biases need.
+    """
+
+    home: str
+    has_scores: bool = True
+
+
+ATTENTIONS = {
+    "heads": AttentionKind("attention.Attention"),
+    "latent": AttentionKind("latent.LatentAttention"),
+    "linear": AttentionKind("running.RunningAttention", has_scores=False),
+}
 
 
 class Placement(NamedTuple):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from ast import literal_eval
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dataprep.errors import PlanError
@@ -19,6 +20,7 @@ from .parts import (
     PATTERNS,
     PLACEMENTS,
     POSITIONS,
+    SCALINGS,
     Biases,
     Placement,
     Position,
@@ -28,10 +30,13 @@ from .refusals import refuse
 
 PARTS: dict[str, Collection[str]] = {
     "positions": POSITIONS, "norm": NORMS, "feed_forward": ACTIVATIONS, "attention": ATTENTIONS, "pattern": PATTERNS,
-    "placement": PLACEMENTS, "biases": BIASES,
+    "placement": PLACEMENTS, "biases": BIASES, "rope_scaling": SCALINGS,
 }  # fmt: skip
 """The parts of a model of which there is a choice."""
-BY_LAYER = ("positions", "feed_forward", "attention", "pattern", "reach", "placement", "parallel", "rope_base")
+BY_LAYER = (
+    "positions", "feed_forward", "attention", "pattern", "reach", "stride", "sinks", "placement", "parallel",
+    "rope_base", "rope_scaling", "rope_factor", "experts",
+)  # fmt: skip
 """Fields that may differ between layers: one value, or a tuple of which layer i has the value i modulo its length."""
 PerLayer: TypeAlias = Any
 
@@ -79,13 +84,30 @@ class ModelConfig:
         rope_base: base of the rotary positions.
         tied: whether one matrix both embeds tokens and scores the next one.
         norm_eps: number added to the mean square in RMSNorm, or to the variance in LayerNorm.
-        positions: "rope" (rotary), "learned", a vector per position, or "none".
+        positions: "rope" (rotary), "learned", a vector per position, "sinusoidal", vectors that are computed, "alibi",
+            scores that fall with the distance, "t5", a learned score per distance and head, or "none".
+        rope_scaling: change of rotary positions for a context longer than `rope_context`: "none"; "linear", positions
+            are divided by `rope_factor`; "ntk", the base is larger; or "yarn" (Peng et al. 2023).
+        rope_factor: the context divided by the one before.
+        rope_context: the context before, for "yarn"; None: context / rope_factor.
         norm: "rms" (RMSNorm), or "layer" (LayerNorm without bias).
         feed_forward: "swiglu", or another of `parts.ACTIVATIONS`, such as "gelu": two matrices with GELU between them.
-        attention: the kind of attention, "heads".
+        attention: the kind of attention: "heads"; "latent", keys and values are made of one short vector per token
+            (MLA); or "linear", a running sum.
+        latent: for "latent", the numbers that are kept of each token, besides a rotated key.
+        rotated_width: for "latent", the channels of queries and keys that are rotated; None: half of a head's width.
+        experts: the number of feed-forward layers among which a router chooses for each token; 0: there is one.
+        experts_used: the number of experts that a token uses.
+        experts_shared: the number of experts that all tokens use besides.
+        balance: the weight of the loss that balances experts.
+        router_z: the weight of the loss that keeps the router's scores small.
         pattern: the inputs of a document that a layer attends to, "all" up to the input itself, or those of
-            `parts.PATTERNS`, such as "window", the last `reach` of them.
+            `parts.PATTERNS`: "window", the last `reach` of them; "chunk", those of its chunk of `reach` inputs; or
+            "dilated", every `stride`-th of the last `reach`.
         reach: the number of inputs that the pattern reaches.
+        stride: the distance of neighbours in the pattern "dilated".
+        sinks: the number of inputs at the beginning of each document that are visible in every pattern, as attention
+            sinks (StreamingLLM) or global tokens.
         placement: where norms are: "pre", each layer reads the normalised residual stream; "post", the sum of the
             stream and a layer's output is normalised; or "both", a layer's input and its output are.
         parallel: whether attention and feed-forward layer read the same normalised input (PaLM).
@@ -111,11 +133,18 @@ class ModelConfig:
     norm_eps: float = 1e-5
     """Number that is added to the mean square before its root is taken."""
     positions: PerLayer = "rope"
+    rope_scaling: PerLayer = "none"
+    rope_factor: PerLayer = 1.0
+    rope_context: int | None = None
     norm: str = "rms"
     feed_forward: PerLayer = "swiglu"
     attention: PerLayer = "heads"
+    latent: int | None = None
+    rotated_width: int | None = None
     pattern: PerLayer = "all"
     reach: PerLayer = None
+    stride: PerLayer = 1
+    sinks: PerLayer = 0
     placement: PerLayer = "pre"
     parallel: PerLayer = False
     biases: str = "none"
@@ -124,15 +153,34 @@ class ModelConfig:
     head_width: int | None = None
     dropout: float = 0.0
     softcap: float | None = None
+    experts: PerLayer = 0
+    experts_used: int = 2
+    experts_shared: int = 0
+    balance: float = 0.01
+    router_z: float = 0.001
 
     def __post_init__(self) -> None:
         for name in BY_LAYER:
             object.__setattr__(self, name, _per_layer(getattr(self, name)))
         self._check_values()
-        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff", "head_width"):
+        for name in (
+            "n_layers",
+            "n_heads",
+            "d_model",
+            "context",
+            "n_kv_heads",
+            "d_ff",
+            "head_width",
+            "rope_context",
+            "latent",
+            "rotated_width",
+            "experts_used",
+        ):
             positive(name, getattr(self, name))
         in_range(self, "norm_eps", 1e-12, 0.1)
         in_range(self, "dropout", 0, 0.9)
+        in_range(self, "balance", 0, 10)
+        in_range(self, "router_z", 0, 10)
         if self.softcap is not None:
             in_range(self, "softcap", 1, 1e6)
         if self.head_width is not None and self.head_width % 2:
@@ -162,10 +210,16 @@ class ModelConfig:
                 if not isinstance(value, bool):
                     msg = f"{name}={value!r} must be True or False"
                     raise PlanError(msg)
-        for value in _values(self.reach):
-            positive("reach", value)
-        for value in _values(self.rope_base):
-            in_range({"rope_base": value}, "rope_base", 1, 1e12)
+        for name in ("reach", "stride"):
+            for value in _values(getattr(self, name)):
+                positive(name, value)
+        for name in ("sinks", "experts", "experts_shared"):
+            for value in _values(getattr(self, name)):
+                if not (is_a(value, int) and value == 0):
+                    positive(name, value)
+        for name, low, high in (("rope_base", 1, 1e12), ("rope_factor", 1, 1e6)):
+            for value in _values(getattr(self, name)):
+                in_range({name: value}, name, low, high)
 
     @property
     def d_head(self) -> int:
@@ -200,12 +254,17 @@ class ModelConfig:
     @property
     def sees(self) -> Sees:
         """The rule of a layer's attention inside a document."""
-        return Sees(self.pattern, self.reach or 0)
+        return Sees(self.pattern, self.reach, self.stride, self.sinks) if PATTERNS[self.pattern].visible else CAUSAL
 
     def layer(self, i: int) -> ModelConfig:
         """Return the shape of layer i, a config in which each field has one value."""
         values = {name: value[i % len(value)] for name in BY_LAYER if isinstance(value := getattr(self, name), tuple)}
-        return replace(self, **values) if values else self
+        if not values:
+            return self
+        found = copy.copy(self)  # without the checks, which have been made for all layers together
+        for name, value in values.items():
+            object.__setattr__(found, name, value)
+        return found
 
     def kinds(self) -> list[tuple[ModelConfig, int]]:
         """Return (shape, number of layers that have it) of the different layers, those of the first layer first."""
@@ -215,6 +274,11 @@ class ModelConfig:
             layer = self.layer(i)
             found[layer] = found.get(layer, 0) + (self.n_layers - i - 1) // period + 1
         return list(found.items())
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether attention of all layers has a score for each pair of a query and a key."""
+        return all(ATTENTIONS[layer.attention].has_scores for layer, _ in self.kinds())
 
     @property
     def is_masked(self) -> bool:

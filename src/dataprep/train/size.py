@@ -34,8 +34,9 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
 def weights_of(shape: ModelConfig, vocab_size: int) -> int:
     """Return the number of weights in the matrices of a model of `shape`, without norms, biases and unused rows."""
     blocks = sum(n * sum(m.n_weights for m in matrices(layer).values()) for layer, n in shape.kinds())
-    places = [layer.position.n_weights(layer) for layer, _ in shape.kinds()]
-    return blocks + max(places) + shape.d_model * vocab_size * (1 if shape.tied else 2)
+    places = {layer.position.way: layer.position.n_weights(layer) for layer, _ in shape.kinds()}
+    blocks += sum(n * layer.position.n_weights(layer) for layer, n in shape.kinds() if layer.position.way == "scored")
+    return blocks + places.get("added", 0) + shape.d_model * vocab_size * (1 if shape.tied else 2)
 
 
 def memory_of(shape: ModelConfig) -> int:

@@ -138,7 +138,7 @@ def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> Non
 def _weightless(config: ModelConfig) -> set[str]:
     """Return the settings on which no weight depends."""
     every = [layer.position for layer, _ in config.kinds()]
-    free = {name for position in every for name in position.by} | {"reach", "dropout"}
+    free = {name for position in every for name in position.by} | {"reach", "dropout", "balance", "router_z"}
     return free if any(position.by_context for position in every) else free | {"context"}
 
 

@@ -15,7 +15,7 @@ from . import masks
 from .cache import KeyValues, Slots, View, store_of
 from .linear import Layers, Linear
 from .norms import Norm
-from .positions import rotate
+from .positions import positions_of, rotate
 
 
 class Sight(NamedTuple):
@@ -25,6 +25,7 @@ class Sight(NamedTuple):
         allowed: attention mask (see `masks.attend`).
         rope: rotary positions (see `rotate`); None if the layer has none.
         position: the offset of each token in its document, int64 (B, T); None: in its row, without a cache.
+        places: the positions of tokens and keys in their rows, (B, T) and (B, S), for biases of scores; None: 0, 1 ...
         cached: the layer's store, the slots of the tokens, which then attend to the tokens in the store too, and what
             they see; None: there is no cache.
     """
@@ -33,6 +34,7 @@ class Sight(NamedTuple):
     rope: Tensor | None = None
     position: Tensor | None = None
     cached: tuple[KeyValues, Slots, View] | None = None
+    places: tuple[Tensor, Tensor] | None = None
 
     def with_stored(self, *new: Tensor) -> list[Tensor]:
         """Store tensors of the new tokens, (B, K, T, C); return those of all tokens that may be seen, (B, K, S, C)."""
@@ -52,6 +54,7 @@ class Attention(Layers):
         super().__init__(config)
         self.config = config
         self.heads = [config.n_heads, config.kv_heads, config.kv_heads]
+        self.bias = positions_of(config, "scored")
         self.q_norm, self.k_norm = (Norm(config, config.d_head) if config.qk_norm else None for _ in range(2))
 
     @classmethod
@@ -80,15 +83,30 @@ class Attention(Layers):
         sizes = [(self.config.kv_heads, self.config.d_head)] * 2
         return store_of(self.config)(self.config, batch, sizes, device, dtype)
 
-    def forward(self, x_BTD: Tensor, sight: Sight) -> Tensor:
-        """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels)."""
+    @classmethod
+    def rotated(cls, config: ModelConfig) -> int:
+        """Return the number of channels of a head that are rotated."""
+        return config.d_head
+
+    def queries_keys_values(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, (B, H, T, C), and keys and values, (B, K, T, C), of an input (B, T, D)."""
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.config.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)
         if self.q_norm is not None and self.k_norm is not None:
             q_BHTC, k_BKTC = self.q_norm(q_BHTC), self.k_norm(k_BKTC)
+        return q_BHTC, k_BKTC, v_BKTC
+
+    def forward(self, x_BTD: Tensor, sight: Sight) -> Tensor:
+        """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels)."""
+        q_BHTC, k_BKTC, v_BKTC = self.queries_keys_values(x_BTD)
         if sight.rope is not None:
             q_BHTC, k_BKTC = rotate(q_BHTC, sight.rope), rotate(k_BKTC, sight.rope)
         k_BKSC, v_BKSC = sight.with_stored(k_BKTC, v_BKTC)
-        seen_BHTC = masks.attend(q_BHTC, k_BKSC, v_BKSC, sight.allowed)
+        return self.attended(q_BHTC, k_BKSC, v_BKSC, sight)
+
+    def attended(self, q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, sight: Sight) -> Tensor:
+        """Return the layer's output, (B, T, D), for queries and all keys and values that they may attend to."""
+        more = () if self.bias is None else (self.bias, sight.places)
+        seen_BHTC = masks.attend(q_BHTC, k_BKSC, v_BKSC, sight.allowed, *more)
         out_BTD: Tensor = self.out(seen_BHTC.transpose(1, 2).flatten(2))
         return out_BTD

@@ -12,13 +12,17 @@ from dataprep.train.parts import ATTENTIONS, Matrix, load
 from dataprep.train.shape import ModelConfig
 
 from .attention import Sight
+from .experts import Experts
 from .feed_forward import FeedForward
 from .norms import Norm
 
 
 def parts_of(config: ModelConfig) -> dict[str, Any]:
     """Return the classes of a block's parts by their names in it, for a layer of the shape `config`."""
-    return {"attention": load(ATTENTIONS[config.attention]), "feed_forward": FeedForward}
+    return {
+        "attention": load(ATTENTIONS[config.attention].home),
+        "feed_forward": Experts if config.experts else FeedForward,
+    }
 
 
 def matrices(config: ModelConfig) -> dict[str, Matrix]:
@@ -51,12 +55,14 @@ class Block(nn.Module):
         in_BTD = self.norm_1(x_BTD) if self.config.place.before else x_BTD
         out_BTD = self._changed(self.attention(in_BTD, sight), self.norm_1_after)
         if self.norm_2 is None:  # parallel
-            return x_BTD + out_BTD + self._changed(self.feed_forward(in_BTD), self.norm_2_after), None
+            more_BTD, loss = self.feed_forward(in_BTD)
+            return x_BTD + out_BTD + self._changed(more_BTD, self.norm_2_after), loss
         x_BTD = x_BTD + out_BTD
         x_BTD = self.norm_1(x_BTD) if self.config.place.of_sum else x_BTD
         in_BTD = self.norm_2(x_BTD) if self.config.place.before else x_BTD
-        x_BTD = x_BTD + self._changed(self.feed_forward(in_BTD), self.norm_2_after)
-        return self.norm_2(x_BTD) if self.config.place.of_sum else x_BTD, None
+        out_BTD, loss = self.feed_forward(in_BTD)
+        x_BTD = x_BTD + self._changed(out_BTD, self.norm_2_after)
+        return self.norm_2(x_BTD) if self.config.place.of_sum else x_BTD, loss
 
     def _changed(self, out_BTD: Tensor, norm: nn.Module | None) -> Tensor:
         """Return the output of a layer as it is added to the stream: with dropout in training, and normalised."""

@@ -45,10 +45,12 @@ class View(NamedTuple):
     Attributes:
         allowed: bool (B, 1, T, S), whether a new token may attend to a token; None if plain causal attention is right.
         writes: int64 (3, N), the row, number and slot of each new token to store; None: there are slots for all.
+        keys: int64 (B or 1, S), the position of each token of the store in its row; None: the layer asks for none.
     """
 
     allowed: Tensor | None
     writes: Tensor | None = None
+    keys: Tensor | None = None
 
 
 class KeyValues:
@@ -62,7 +64,7 @@ class KeyValues:
         dtype: torch.dtype,
     ) -> None:  # fmt: skip
         """`sizes` has (K, C) of each tensor; `config` is the shape of the layer."""
-        self.sees, self.n_slots = config.sees, self.slots_of(config)
+        self.sees, self.n_slots, self.tells_keys = config.sees, self.slots_of(config), config.position.way == "scored"
         shapes = [(batch, heads, self.n_slots, width) for heads, width in sizes]
         self.kept = [torch.zeros(shape, device=device, dtype=dtype) for shape in shapes]
 
@@ -75,8 +77,9 @@ class KeyValues:
         """Return the view of new tokens, on the CPU."""
         width, stop = new.position.shape[1], int(new.held.max()) + new.position.shape[1]
         if self.sees == CAUSAL and new.is_even and (width == 1 or (width == stop and not new.prefix)):
-            return View(None)
-        return View(_visible(self, new, torch.arange(stop)[None]))
+            return View(None, None, torch.arange(stop)[None] if self.tells_keys else None)
+        key_1S = torch.arange(stop)[None]
+        return View(_visible(self, new, key_1S), None, key_1S if self.tells_keys else None)
 
     def add(self, slots: Slots, view: View, *new_BKTC: Tensor) -> list[Tensor]:  # noqa: ARG002 - of other stores
         """Store new tensors, (B, K, T, C) each; return those of all tokens that the new ones may see, (B, K, S, C).
@@ -91,22 +94,29 @@ class KeyValues:
 
 
 class Ring(KeyValues):
-    """Tensors of the last tokens of B rows, for a layer that attends to no others; a new token replaces the oldest."""
+    """Tensors of the first and the last tokens of B rows, for a layer that attends to no others.
+
+    The first `Sees.sinks` tokens stay; of the others, a new one replaces the oldest.
+    """
 
     @staticmethod
     def slots_of(config: ModelConfig) -> int:
         """Return the number of slots of a row."""
-        return min(config.sees.reach, config.context)
+        return config.sees.sinks + min(config.sees.reach, config.context)
 
     def view(self, new: New) -> View:
         """Return the view of new tokens, on the CPU: they see the slots, and after them each other."""
-        n, newest_B1 = self.n_slots, new.held[:, None] - 1
-        old_BS = newest_B1 - (newest_B1 - torch.arange(n)) % n  # the last position that has this slot; negative: none
-        allowed = _visible(self, new, torch.cat([old_BS, new.position], dim=1))
-        number = torch.arange(new.position.shape[1])
-        stays_BT = (number < new.counts[:, None]) & (number >= new.counts[:, None] - n)
+        sinks, newest_B1 = self.sees.sinks, new.held[:, None] - 1 - self.sees.sinks
+        n = self.n_slots - sinks
+        last_BS = newest_B1 - (newest_B1 - torch.arange(n)) % n  # the last with this slot, counted from the sinks on
+        sink_BS = torch.arange(sinks).where(torch.arange(sinks) < new.held[:, None], -1)
+        key_BS = torch.cat([sink_BS, (last_BS + sinks).where(last_BS >= 0, -1), new.position], dim=1)
+        number, count_B1 = torch.arange(new.position.shape[1]), new.counts[:, None]
+        stays_BT = (number < count_B1) & ((number >= count_B1 - n) | (new.position < sinks))
         row, token = stays_BT.nonzero(as_tuple=True)
-        return View(allowed, torch.stack([row, token, new.position[row, token] % n]))
+        place = new.position[row, token]
+        slot = place.where(place < sinks, sinks + (place - sinks) % n)
+        return View(_visible(self, new, key_BS), torch.stack([row, token, slot]), key_BS if self.tells_keys else None)
 
     def add(self, slots: Slots, view: View, *new_BKTC: Tensor) -> list[Tensor]:
         """Store new tensors, (B, K, T, C) each; return those in the slots and the new ones, (B, K, S, C)."""
@@ -171,12 +181,12 @@ class Cache:
         position = held[:, None] + torch.arange(int(more.max()))
         new, views = New(held, more, position, prefix), dict[object, View]()
         for store in self.layers:  # layers of one kind share a view
-            if (kind := (type(store), store.sees)) not in views:
+            if (kind := (type(store), store.sees, store.tells_keys)) not in views:
                 views[kind] = View._make(None if t is None else self._moved(t) for t in store.view(new))
         for row, count in zip(rows, counts, strict=True):
             self.lengths[row] += count
         return Slots(
-            [(store, views[type(store), store.sees]) for store in self.layers],
+            [(store, views[type(store), store.sees, store.tells_keys]) for store in self.layers],
             self._moved(torch.tensor(list(rows))), self._moved(position), int(held.max()) + position.shape[1],
         )  # fmt: skip
 

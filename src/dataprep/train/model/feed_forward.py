@@ -33,11 +33,11 @@ class FeedForward(Layers):
             "down": Matrix(width, {"down_proj": config.d_model}, is_residual=True, has_bias=bias),
         }
 
-    def forward(self, x_BTD: Tensor) -> Tensor:
-        """Return the feed-forward layer's output, (B, T, D), for an input (B, T, D)."""
+    def forward(self, x_BTD: Tensor) -> tuple[Tensor, None]:
+        """Return (the feed-forward layer's output, (..., D), for an input (..., D); no loss besides that of tokens)."""
         if self.activation.is_gated:
             gate_BTF, x_BTF = self.up(x_BTD).chunk(2, dim=-1)
             out_BTD: Tensor = self.down(self.activation.of(F, gate_BTF) * x_BTF)
         else:
             out_BTD = self.down(self.activation.of(F, self.up(x_BTD)))
-        return out_BTD
+        return out_BTD, None

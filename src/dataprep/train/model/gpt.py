@@ -56,11 +56,11 @@ class GPT(nn.Module):
         self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
         if self.head is not None:
             nn.init.normal_(self.head.weight, std=STD)
-        self.rules = list(dict.fromkeys(layer.sees for layer in every))
+        self.rules = list(dict.fromkeys(map(_rule, every)))
         turned = {name: layer for layer in layers if (name := _rotation(layer))}
         self.rotations = nn.ModuleList(positions_of(layer, "rotated") for layer in turned.values())
         names = [*turned, ""]
-        self.kinds = [(self.rules.index(layer.sees), names.index(_rotation(layer))) for layer in every]
+        self.kinds = [(self.rules.index(_rule(layer)), names.index(_rotation(layer))) for layer in every]
 
     def forward(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
         """Return the scores (logits) of the next token id at each position, float32 (B rows, T tokens, V ids).
@@ -102,21 +102,22 @@ class GPT(nn.Module):
         if self.config.dropout and self.training:
             x_BTD = F.dropout(x_BTD, self.config.dropout)
         ropes = [*(rotation.at(position_BT, t) for rotation in self.rotations), None]
-        allowed = [] if slots is not None else [self._mask(sees, ids_BT, mask) for sees in self.rules]
+        allowed = [] if slots is not None else [self._mask(*rule, ids_BT, mask) for rule in self.rules]
         for i, (block, (rule, rotation)) in enumerate(zip(self.blocks, self.kinds, strict=True)):
             cached = None if slots is None else (slots.layers[i][0], slots, slots.layers[i][1])
             seen = allowed[rule] if cached is None else cached[2].allowed
-            sight = Sight(seen, ropes[rotation], position_BT, cached)
+            places = None if cached is None or cached[2].keys is None else (cached[1].position, cached[2].keys)
+            sight = Sight(seen, ropes[rotation], position_BT, cached, places)
             if self.recompute and slots is None and torch.is_grad_enabled():
                 x_BTD, more = checkpoint(call, block, x_BTD, sight, use_reentrant=False)
             else:
                 x_BTD, more = call(block, x_BTD, sight)
-            extra = more if extra is None else extra + more
+            extra = more if extra is None else extra if more is None else extra + more
         return self.norm(x_BTD), extra
 
-    def _mask(self, sees: Sees, ids_BT: Tensor, mask: Mask | None) -> Any:
+    def _mask(self, sees: Sees, is_scored: bool, ids_BT: Tensor, mask: Mask | None) -> Any:  # noqa: FBT001
         """Return the mask of layers with a rule; those without one need none in rows that have none."""
-        return None if mask is None and sees == CAUSAL else masks.of_layer(sees, mask, ids_BT)
+        return None if mask is None and sees == CAUSAL and not is_scored else masks.of_layer(sees, mask, ids_BT)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> tuple[Tensor, Tensor | None]:
         """Return `outputs(ids_BT, mask)`; a training run may replace this method by a compiled version."""
@@ -179,8 +180,13 @@ def capped(logits: Tensor, softcap: float | None) -> Tensor:
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 
+def _rule(layer: ModelConfig) -> tuple[Sees, bool]:
+    """Return the rule of a layer's mask, and whether its scores have a bias, for which a mask is always made."""
+    return layer.sees, layer.position.way == "scored"
+
+
 def _rotation(layer: ModelConfig) -> str:
     """Return the name of a layer's rotation of queries and keys, "" without one; layers of one name share it."""
     position = layer.position
-    values = [str(getattr(layer, name)).replace(".", "_") for name in position.by]
+    values = [str(getattr(layer, name)) for name in (*position.by, "attention", "rotated_width")]
     return " ".join([layer.positions, *values]) if position.way == "rotated" else ""

@@ -20,6 +20,9 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from dataprep.train.device import HAS_TRITON
 from dataprep.train.parts import CAUSAL, Sees
 
+Bias = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""What is added to scores, as a function of (head, position of the query, position of the key); these broadcast."""
+
 
 class Mask(NamedTuple):
     """Attention mask of a batch of B rows of T inputs.
@@ -93,24 +96,56 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor, sees: Sees = CAUSAL) -> Any:
     return _fast(create_block_mask)(may_see, n_rows, None, t, t, device=first_BT.device.type)
 
 
-def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) -> Tensor:
+def attend(
+    q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None, bias: Bias | None = None,
+    places: tuple[Tensor, Tensor] | None = None,
+) -> Tensor:  # fmt: skip
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
     B rows, H query heads, C channels. Each of the K key heads serves H / K query heads.
 
     - allowed: a dense mask or a BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
+    - bias: what is added to scores; None: nothing.
+    - places: the positions of queries (B, T) and keys (B, S) for `bias`; None: 0, 1, 2 ...
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):
         # Values are a view of the tensor that queries and keys are copied from (rotated): in one compiled graph with
         # them, torch 2.13 reads wrong ones on the CPU.
         values = v_BKSC.contiguous()
-        out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, block_mask=allowed, enable_gqa=grouped)
+        how = {"block_mask": allowed, "enable_gqa": grouped, "score_mod": None if bias is None else _score_mod(bias)}
+        out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, **how)
         return out
+    if bias is not None:
+        return _biased(q_BHTC, k_BKSC, v_BKSC, allowed, bias, places)
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(
         q_BHTC, k_BKSC, v_BKSC, attn_mask=allowed, is_causal=causal, enable_gqa=grouped
     )
+
+
+def _score_mod(bias: Bias) -> Callable[..., Tensor]:
+    def score_mod(score: Tensor, _b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return score + bias(h, q, k)
+
+    return score_mod
+
+
+def _biased(
+    q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Tensor | None, bias: Bias,
+    places: tuple[Tensor, Tensor] | None,
+) -> Tensor:  # fmt: skip
+    """Return the output of attention whose scores have a bias, as `attend`; all biases are computed at once."""
+    heads, t, s = q_BHTC.shape[1], q_BHTC.shape[2], k_BKSC.shape[2]
+    head_H11 = torch.arange(heads, device=q_BHTC.device)[:, None, None]
+    if places is None:
+        places = (torch.arange(t, device=q_BHTC.device)[None], torch.arange(s, device=q_BHTC.device)[None])
+    q_B1T1, k_B11S = places[0][:, None, :, None], places[1][:, None, None]
+    bias_BHTS = bias(head_H11, q_B1T1, k_B11S).to(q_BHTC.dtype)
+    seen = k_B11S <= q_B1T1 if allowed is None else allowed
+    bias_BHTS = bias_BHTS.masked_fill(~seen, -torch.inf)
+    grouped = heads != k_BKSC.shape[1]
+    return F.scaled_dot_product_attention(q_BHTC, k_BKSC, v_BKSC, attn_mask=bias_BHTS, enable_gqa=grouped)
 
 
 def _fast(function: Callable[..., Any]) -> Callable[..., Any]:
