@@ -11,12 +11,12 @@ SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forw
 """The parts of a model of which there is a choice; the first are Llama's (see `ModelConfig`)."""
 
 
-def positive(name: str, value: Any) -> None:
-    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40.
+def positive(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise PlanError unless `value` is a whole number above 0 and below 2**40, or None if it is optional.
 
     - name: for the message.
     """
-    if value is not None and not (is_a(value, int) and 0 < value < 1 << 40):
+    if not (value is None and optional) and not (is_a(value, int) and 0 < value < 1 << 40):
         msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if is_a(value, int) else ''}"
         raise PlanError(msg)
 
@@ -75,7 +75,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
-            positive(name, getattr(self, name))
+            positive(name, getattr(self, name), optional=name in {"n_kv_heads", "d_ff"})
         in_range(self, "rope_base", 1, 1e12)
         in_range(self, "norm_eps", 1e-12, 0.1)
         for name, allowed in {"tied": (True, False), **SHAPES}.items():
