@@ -87,7 +87,7 @@ def experiment(
         cooldown: the folder of a run with the schedule "wsd". Each run starts with its weights before their decay, and
             lowers the learning rate while it reads a version.
         baseline: the name of the version with which the others are compared.
-        runner: the Runner that makes versions and shards; None: `dp.Serial()`.
+        runner: the Runner that makes versions and shards; None: `dp.tools.Serial()`.
         quiet: whether to print nothing.
 
     Returns the `Experiment`; `out` has it as experiment.json, experiment.md, differences.svg and sizes.svg.

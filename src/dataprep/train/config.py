@@ -185,9 +185,12 @@ class TrainConfig:
             "keep_checkpoints",
             "lora",
         ):
-            positive(name, getattr(self, name))
+            positive(name, getattr(self, name), optional=name in {"steps", "lora"})
         if self.micro_batch != "auto":
-            positive("micro_batch", self.micro_batch)
+            positive("micro_batch", self.micro_batch, optional=True)
+        if not isinstance(self.model, ModelConfig):
+            msg = f"model={self.model!r} must be a ModelConfig, the shape of the model"
+            raise PlanError(msg)
         for name in ("betas", "lora_targets"):
             if isinstance(getattr(self, name), list):  # from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))

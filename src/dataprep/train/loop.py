@@ -94,7 +94,7 @@ def train(
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
-    positive("stop_at", stop_at)
+    positive("stop_at", stop_at, optional=True)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
