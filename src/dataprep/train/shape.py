@@ -202,7 +202,7 @@ class ModelConfig:
                     raise PlanError(msg)
         for name in ("reach", "stride"):
             for value in _values(getattr(self, name)):
-                positive(name, value)
+                positive(name, value, optional=name == "reach")
         for name in ("sinks", "experts", "experts_shared"):
             for value in _values(getattr(self, name)):
                 if not (is_a(value, int) and value == 0):
