@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from dataprep.errors import PlanError
 from dataprep.train.config import TrainConfig
-from dataprep.train.shape import ModelConfig
-from dataprep.train.size import weights_of
 
 EPOCHS = 4  # passes up to which each is worth about as much as new text (Muennighoff et al. 2023)
 MOST_EPOCHS = 40  # passes after which reading the same text again teaches nothing
@@ -49,16 +47,6 @@ class Cost:
             f"(Muennighoff et al. 2023): set tokens={int(self.tokens * EPOCHS / n):,} or less, or add text"
             for name, n in self.epochs.items() if n > EPOCHS
         ]  # fmt: skip
-
-
-def flops_per_token(shape: ModelConfig, vocab_size: int) -> int:
-    """Return the operations per token of training: 6 per weight of a matrix, and those of attention in full.
-
-    This is the count of `GPT.flops_per_token` without rows that only fill up the vocabulary.
-    """
-    places = shape.context if shape.positions == "learned" else 0
-    looked_up = shape.d_model * (places + (0 if shape.tied else vocab_size))
-    return 6 * (weights_of(shape, vocab_size) - looked_up) + 12 * shape.n_layers * shape.d_model * shape.context
 
 
 def steps_of(config: TrainConfig, tokens: int | None, smallest: int) -> int:

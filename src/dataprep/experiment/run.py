@@ -19,7 +19,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train.config import TrainConfig
 from dataprep.train.presets import preset
 
-from .cost import flops_per_token, steps_of
+from .cost import steps_of
 from .design import Design, DesignSettings, Given, check_settings, design, opened
 from .measures import Measure, check_columns, of_documents, to_dict
 from .questions import read_all
@@ -164,12 +164,14 @@ def _result(
         }
         for name, v in made.versions.items()
     }  # fmt: skip
+    from dataprep.train.size import flops_of  # with torch
+
     tokens = (config.steps or 0) * config.batch * config.model.context
     about = {
         "held_out_documents": made.held.count, "held_out_groups": int(made.units.max()) + 1,
         "held_out_bytes": float(sizes.sum()), "held_from": _held_from(made), "group": group, "ngram": ngram,
         "tokenizer": _tokenizer_said(made), "tokens": tokens, "seeds": runs.seeds, "start": runs.start,
-        "flops": float(flops_per_token(config.model, made.tokenizer.vocab_size) * tokens),
+        "flops": float(flops_of(config.model, made.tokenizer.vocab_size) * tokens),
         "checkpoints": runs.checkpoints, "config": json.loads(json.dumps(config.to_dict())),
     }  # fmt: skip
     return Experiment(runs.out, base, versions, [to_dict(one, base) for one in measures], about)

@@ -22,7 +22,7 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.train.config import RUN_ONLY, TrainConfig
 
-from .cost import Cost, epochs_of, flops_per_token
+from .cost import Cost, epochs_of
 from .design import Design, Version
 from .questions import Questions, bits_of
 
@@ -80,13 +80,15 @@ class Trainings:
 
     def cost(self) -> Cost:
         """Return the cost of the trainings that are left. Raises PlanError if a version is too small for the tokens."""
+        from dataprep.train.size import flops_of  # with torch
+
         versions, config = self.design.versions, self.config
         steps = config.steps or 0
         epochs = epochs_of(config, steps, {name: v.shards.n_tokens for name, v in versions.items()})
         tokens = steps * config.batch * config.model.context
         seeds = range(config.seed, config.seed + self.seeds)
         left = sum(not self._is_done(version, seed) for version in versions.values() for seed in seeds)
-        each = flops_per_token(config.model, self.design.tokenizer.vocab_size) * tokens
+        each = flops_of(config.model, self.design.tokenizer.vocab_size) * tokens
         return Cost(left, tokens, epochs, float(left * each))
 
     def records(self) -> dict[str, list[dict[str, Any]]]:

@@ -39,6 +39,18 @@ def weights_of(shape: ModelConfig, vocab_size: int) -> int:
     return blocks + places.get("added", 0) + shape.d_model * vocab_size * (1 if shape.tied else 2)
 
 
+def flops_of(shape: ModelConfig, vocab_size: int) -> int:
+    """Return the operations per token of training a model of `shape`, as `GPT.flops_per_token` counts them.
+
+    Rows that only fill up the vocabulary are not counted, and `vocab_size` is the number of the others.
+    """
+    products = 6 * shape.d_model * vocab_size
+    for layer, n in shape.kinds():
+        used = sum(m.n_weights * m.share for m in matrices(layer).values())
+        products += n * (round(6 * used) + parts_of(layer)["attention"].flops(layer))
+    return products
+
+
 def memory_of(shape: ModelConfig) -> int:
     """Return the bytes of a model's table of positions, while it is made, and of the keys and values of one row."""
     table = max(3 * DOUBLE * layer.d_head // 2 if layer.position.way == "rotated" else 0 for layer, _ in shape.kinds())
