@@ -24,7 +24,7 @@ TIERS = [
     {"errors", "lazy"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "inference"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
+    {"report"}, {"explore", "experiment"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -270,6 +270,21 @@ def test_kernels_can_be_read(house, root) -> None:
                 no_twin.add(name)
     assert not long - LONG_KERNELS, f"kernels over {KERNEL_LINES} lines or {KERNEL_ARGUMENTS} arguments"
     assert not no_twin, "modules with kernels whose docstring names no tests/twins/NAME.py that exists"
+
+
+def test_nobody_asks_for_the_name_of_a_part(house) -> None:
+    """No code compares a part of a model with a name: it asks the part. `refusals` alone may, since it names pairs."""
+    from dataprep.train.shape import PARTS
+
+    found = set()
+    for name, module in house.items():
+        for node in module.nodes if name != "train.refusals" else ():
+            if isinstance(node, ast.Compare):
+                every = [node.left, *node.comparators]
+                asked = {x.attr for x in every if isinstance(x, ast.Attribute) and x.attr in PARTS}
+                texts = {x.value for x in ast.walk(node) if isinstance(x, ast.Constant)}
+                found |= {f"{name} line {node.lineno}" for part in asked if texts & set(PARTS[part])}
+    assert not found, "asks for a name; let the part declare what is wanted (train/parts.py)"
 
 
 def test_a_name_is_one_class(house) -> None:

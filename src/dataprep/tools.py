@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from . import lazy
 
 if TYPE_CHECKING:
+    from .core.run.queue_runner import Queue as Queue
     from .core.run.ray_runner import Ray as Ray
     from .core.run.runner import Local as Local
     from .core.run.runner import Serial as Serial
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # Every public name, by the module it is defined in.
 _NAMES = {
+    "core.run.queue_runner": "Queue",
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
     "fit.language": "fit_language",

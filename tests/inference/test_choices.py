@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import PlanError, ReadError  # noqa: E402
+from dataprep.errors import DataprepError, PlanError, ReadError  # noqa: E402
 from dataprep.inference.chat_model import ChatModel  # noqa: E402
 from dataprep.inference.choices import Answers, Question, answer_choices, read_questions  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
@@ -57,6 +57,13 @@ def test_it_is_the_sum_of_log_probabilities(voice, batch):
         [one_by_one(voice, "x" * 60, f" {c}", cut=61 + 17 - 41) for c in ASKED[3].choices],
     ]
     assert [each for q in found for each in q] == pytest.approx([each for q in expected for each in q], rel=1e-4)
+
+
+def test_likelihoods_that_are_no_numbers_are_an_error(voice):
+    """The model's weights are damaged; no choice is called the most probable one."""
+    torch.nn.init.constant_(voice.model.embedding.weight, float("nan"))
+    with pytest.raises(DataprepError, match="the model's scores are not finite: its weights are damaged"):
+        answer_choices(voice, ASKED)
 
 
 def test_a_prefix_sees_itself(voice):

@@ -1,3 +1,4 @@
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -6,8 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError  # noqa: E402
+from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError, StaleOutput  # noqa: E402
 from dataprep.train import checkpoint, load_model, train  # noqa: E402
+from dataprep.train.begin import begin  # noqa: E402
+from dataprep.train.optim import step_once  # noqa: E402
 
 
 @pytest.fixture
@@ -95,6 +98,69 @@ def test_a_file_that_runs_code_is_refused(tmp_path):
     torch.save({"format": 1, "model": print}, path)
     with pytest.raises(CorruptShard, match="UnpicklingError"):
         checkpoint.load(path)
+
+
+BAD = (None, "x", -1, 10**30, [])
+
+
+def places(value, at=()):
+    """The path of each entry of nested dicts; of a list, that of its first one."""
+    if at:
+        yield at
+    for name in value if isinstance(value, dict) else range(min(1, len(value))) if isinstance(value, list) else ():
+        yield from places(value[name], (*at, name))
+
+
+def changed(content, at, how):
+    """The content with `how` in a place, or without the place if `how` is ...; nothing else is copied."""
+    name, *rest = at
+    new = content.copy()
+    if rest:
+        new[name] = changed(new[name], rest, how)
+    elif how is ...:
+        del new[name]
+    else:
+        new[name] = how
+    return new
+
+
+def test_content_of_another_form_is_refused_or_resumed(shards, config, run, monkeypatch):
+    """Without each field, and with wrong values in it, down to the moments: one sentence, or a run that trains on."""
+    path = checkpoint.found(run)[-1]
+    good = torch.load(path, weights_only=True)
+    first = begin(shards, run.with_name("new"), config)
+    monkeypatch.setattr(checkpoint, "load", lambda path: checkpoint.checked(path, dict(stated)))
+    refused = set()
+    for at in places(good):
+        if at[0] == "config" or at[:2] == ("optimizer", "param_groups"):
+            continue  # the config's fields are tested with it; groups are not read
+        if (at[0] == "model" and at[1:] not in {(), ("embedding.weight",)}) or (at[1:2] == ("state",) and any(at[2:3])):
+            continue  # one weight and one parameter's moments stand for all
+        for how in (..., *BAD):
+            stated = changed(good, at, how)
+            try:
+                first.restore(path)
+                load_model(path)
+            except (CorruptShard, NewerFormat, StaleOutput):
+                refused.add(at)
+            else:
+                step_once(first.model, first.optimizer, first.loader.rows(first.step), 1e-3, config)
+    assert refused >= {("step",), ("guard", "ahead"), ("spikes", "recent"), ("optimizer", "state", 0, "exp_avg")}
+
+
+def test_weights_that_are_not_finite_are_damage(shards, config, run, caplog):
+    """The checkpoint before is used; with none left, one sentence names the weights."""
+    older, newest = checkpoint.found(run)
+    good = older.read_bytes()
+    for path in (older, newest):
+        content = torch.load(path, weights_only=True)
+        content["model"]["embedding.weight"][3, 5] = math.nan
+        torch.save(content, path)
+    with pytest.raises(CorruptShard, match=r"the weights embedding\.weight are not all finite numbers"):
+        load_model(run)
+    older.write_bytes(good)
+    assert train(shards, out=run, config=config, quiet=True).steps == 20
+    assert "weights embedding.weight are not all finite numbers; using" in caplog.text
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(shards, config, run):

@@ -213,7 +213,7 @@ def test_masked_models_of_any_depth_compile_one_block(shards, config, tmp_path, 
             for each in graphs:
                 each.clear()
             if render is real:
-                run.model.stream = run.model.hidden
+                run.model.stream = run.model.outputs
             nats_BT = loss.token_nats(run.model, ids_BT, y_BT, mask)
             nats_BT.sum().backward()
             found.append([nats_BT.detach(), {n: p.grad for n, p in run.model.named_parameters() if p.requires_grad}])

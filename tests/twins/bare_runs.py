@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataprep.pii.bare import MOBILE, SURE
+from twins.phone_labels import is_phone
 from twins.phone_signs import DIGITS, VALUES, closed, is_word
 
 
@@ -95,7 +96,9 @@ def numbers(line: str, run):
         plus = line[: a - opened].endswith("+ ") and MOBILE.fullmatch(digits) is not None
         begin = a - opened - 2 * plus
         behind = b < stop and line[b] == "/" and eight(line, b + 1)
-        if not 8 <= len(digits) <= 13 or not (begins(line, begin) or (begin > first and line[begin - 1] == "/")):
+        glued = len(line[:begin]) > 2 and line[begin - 3 : begin].isalpha() and is_phone(line, begin)
+        listed = begin > first and line[begin - 1] == "/"
+        if not 8 <= len(digits) <= 13 or not (begins(line, begin) or listed or glued):
             continue
         if not (behind or stops(line, b)):
             continue

@@ -31,6 +31,9 @@ def run(
     out: Annotated[str | None, typer.Option(help="Folder for the results; by default out/NAME for NAME.py.")] = None,
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
+    queue: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Run in the processes of `dataprep work DIR`, on any machines.")
+    ] = None,
     memory: Memory = None,
     timeout: Timeout = None,
     dry_run: Annotated[
@@ -54,7 +57,7 @@ def run(
 
     with clean_end(out):
         for done in pipeline_file.execute(
-            steps, out, runner_of(workers, memory, ray=ray, timeout=timeout), to, starting
+            steps, out, runner_of(workers, memory, ray=ray, queue=queue, timeout=timeout), to, starting
         ):
             _print_result(console, done.result)
             console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,22 +34,39 @@ WORDS = 5  # outside of boilerplate, below which a text has no content of its ow
 ALIKE = 0.3  # Jaccard similarity of the contents; less is a different text
 
 
-def boilerplate_alarms(url: str) -> list[str]:
-    """Return a sentence for each source of which most near-duplicates are alike only in boilerplate.
+class AlikeInBoilerplate(NamedTuple):
+    """A source of which most sampled near-duplicates resemble the kept documents only in boilerplate.
 
-    Sources of fewer than 100 near-duplicates cause no alarm.
+    Attributes:
+        source: its name.
+        bad: the number of such pairs in the sample.
+        n: the number of pairs in the sample.
+    """
 
-    Args:
-        url: the run.
+    source: str
+    bad: int
+    n: int
+
+    def __str__(self) -> str:
+        """Return a sentence."""
+        return (
+            f"{self.bad:,} of {self.n:,} sampled near-duplicates of '{self.source}' resemble the kept documents only "
+            'in lines that many documents have, such as menus; cut these lines before the deduplication, by '
+            'dp.Exact(unit="line") for example'
+        )
+
+
+def alike_in_boilerplate(url: str) -> list[AlikeInBoilerplate]:
+    """Return the sources of a run of which most near-duplicates are alike only in boilerplate.
+
+    Sources of fewer than 100 near-duplicates are left out.
+
+    - url: the run's folder.
     """
     sampled = _sampled(url)
     texts, kept = pairs_of(url, [drop for drops in sampled.values() for drop in drops]), _kept(url, set(sampled))
-    found = ((source, *judged(_pairs(texts, drops), kept[source])) for source, drops in sampled.items())
-    return [
-        f"{bad:,} of {n:,} sampled near-duplicates of '{source}' resemble the kept documents only in lines that many "
-        'documents have, such as menus; cut these lines before the deduplication, by dp.Exact(unit="line") for example'
-        for source, bad, n in found if 2 * bad > n
-    ]  # fmt: skip
+    counts = ((source, judged(_pairs(texts, drops), kept[source])) for source, drops in sampled.items())
+    return [AlikeInBoilerplate(source, bad, n) for source, (bad, n) in counts if 2 * bad > n]
 
 
 def _near(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:

@@ -12,7 +12,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -181,18 +181,25 @@ class Clusters:
         Documents of hidden sources, and those for which a document of another run was kept, are left out. Reads the
         drop tables, and two columns of the Datasets.
         """
-        roots = self._counts(HERE)[0]
+        roots, kept, kept_names = self.root_sources()
         if not len(roots):
             return Counter()
-        whole = (one for one in datasets(self.url) if one.is_dataset)
-        texts = (batch for one in whole for batch in open_dataset(one.url).batches(["id", "source"]))
-        kept, kept_names = sources_of(roots, itertools.chain(self._drops(), texts))
         codes, names = sources_of(self.ids, self._drops())
         of, to = codes, np.where(self.homes == HERE, kept[B.find_sorted(roots, self.roots)[0]], UNKNOWN)
         known = (of != UNKNOWN) & (to != UNKNOWN)
         pairs, counts = np.unique(np.stack([of[known], to[known]]), axis=1, return_counts=True)
         named = zip(pairs[0].tolist(), pairs[1].tolist(), counts.tolist(), strict=True)
         return Counter({(names[a], kept_names[b]): n for a, b, n in named})
+
+    def root_sources(self) -> tuple[U64, npt.NDArray[np.int32], list[str]]:
+        """Return (kept documents of this run, ascending; the index of each one's source; names), as `sources_of` does.
+
+        Reads the drop tables, and two columns of the Datasets.
+        """
+        roots = self._counts(HERE)[0]
+        whole = (one for one in datasets(self.url) if one.is_dataset) if len(roots) else ()
+        texts = (batch for one in whole for batch in open_dataset(one.url).batches(["id", "source"]))
+        return roots, *sources_of(roots, itertools.chain(self._drops(), texts) if len(roots) else ())
 
     def _drops(self) -> Iterator[pa.RecordBatch]:
         return (batch for batch, _ in drop_batches(self.url, ["id", "source"]))
@@ -241,10 +248,34 @@ class Clusters:
         return clusters
 
 
-def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]) -> list[str]:
-    """Return a sentence for each source of which more than half was dropped as duplicates of one other source.
+class Overtaken(NamedTuple):
+    """A source of which more than half was dropped as duplicates of one other source.
 
-    Sources of fewer than 100 documents cause no alarm.
+    Attributes:
+        source: its name.
+        by: the name of the other source.
+        n: the number of its documents that were dropped so.
+        of: the number of its documents that were read.
+    """
+
+    source: str
+    by: str
+    n: int
+    of: int
+
+    def __str__(self) -> str:
+        """Return a sentence."""
+        a, b = self.source, self.by
+        return (
+            f"{self.n:,} of {self.of:,} documents of '{a}' were dropped as duplicates of documents of '{b}'; "
+            f'keep="source:{a},{b}" prefers those of \'{a}\''
+        )
+
+
+def overtaken(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]) -> list[Overtaken]:
+    """Return the sources of which more than half was dropped as duplicates of one other source, most documents first.
+
+    Sources of fewer than 100 documents are left out.
 
     - pairs: the result of `Clusters.source_pairs`.
     """
@@ -252,11 +283,15 @@ def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStat
     for stage in stages:
         read = {name: amount.docs for name, amount in stage.into.items()} | read
     return [
-        f"{n:,} of {read[a]:,} documents of '{a}' were dropped as duplicates of documents of '{b}'; "
-        f'keep="source:{a},{b}" prefers those of \'{a}\''
+        Overtaken(a, b, n, read[a])
         for (a, b), n in sorted(pairs.items(), key=lambda item: -item[1])
         if a != b and read.get(a, 0) >= LARGE and 2 * n > read[a]
     ]
+
+
+def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]) -> list[str]:
+    """Return a sentence for each source that `overtaken` returns."""
+    return [str(one) for one in overtaken(pairs, stages)]
 
 
 def sources_of(ids: U64, batches: Iterable[pa.RecordBatch]) -> tuple[npt.NDArray[np.int32], list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
 from . import clusters
-from .boilerplate import boilerplate_alarms
+from .boilerplate import alike_in_boilerplate
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .recall import ScriptRecall, recall_by_script
@@ -117,10 +117,7 @@ def summarize(folder: str) -> RunSummary:
     Raises PlanError if the folder has no sealed (finished) Dataset.
     """
     finals = {found.url: open_dataset(found.url) for found in datasets(folder, saved=False)}
-    stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
-    inputs = inputs_of(finals)
-    read, kept = _ends(finals, inputs)
-    sources = source_amounts(stages, _kept_of(finals, inputs))
+    stages, inputs, read, kept, sources = amounts_of(finals)
     found = clusters.find_clusters(folder)
     lost = found.no_survivor()
     pairs = found.source_pairs()
@@ -135,8 +132,8 @@ def summarize(folder: str) -> RunSummary:
         totals=(read, kept),
         inputs=inputs,
         alarms=[
-            *find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages), *boilerplate_alarms(folder),
-            *([str(lost)] if lost.n else []),
+            *find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages),
+            *map(str, alike_in_boilerplate(folder)), *([str(lost)] if lost.n else []),
         ],
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
@@ -155,6 +152,28 @@ def summarize(folder: str) -> RunSummary:
         metrics=training_metrics(folder),
         samples=_samples(folder),
     )
+
+
+class RunAmounts(NamedTuple):
+    """The amounts of documents and text in a run; see `RunSummary` for `stages`, `inputs` and `sources`.
+
+    Attributes:
+        read: what was read into the run.
+        kept: what its last Datasets contain.
+    """
+
+    stages: list[StageStats]
+    inputs: dict[str, list[str]]
+    read: Amount
+    kept: Amount
+    sources: dict[str, tuple[Amount, Amount]]
+
+
+def amounts_of(finals: Mapping[str, Dataset]) -> RunAmounts:
+    """Return the amounts in a run. `finals` are its Datasets by folder, without those saved for Estimators."""
+    stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
+    inputs = inputs_of(finals)
+    return RunAmounts(stages, inputs, *_ends(finals, inputs), source_amounts(stages, _kept_of(finals, inputs)))
 
 
 def inputs_of(finals: Mapping[str, Dataset]) -> dict[str, list[str]]:

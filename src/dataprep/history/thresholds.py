@@ -62,6 +62,7 @@ class MinHashStep:
         label: its name in the manifest.
         keep: its parameter `keep`.
         n_older: the number of Datasets in its parameter `against`.
+        fields: its parameters, as the manifest states them.
     """
 
     folder: Folder
@@ -69,6 +70,7 @@ class MinHashStep:
     label: str
     keep: str
     n_older: int
+    fields: dict[str, Any]
 
     @property
     def threshold(self) -> float:
@@ -88,13 +90,18 @@ def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
 
     Raises PlanError if there is none of this label, or if there are several and `stage` is None.
     """
-    found = [step for folder in datasets(url, saved=False) for step in _steps(folder)]
+    found = minhash_steps(url)
     chosen = [step for step in found if stage in (None, step.label)]
     if len(chosen) != 1:
         names = ", ".join(repr(step.label) for step in found) or "none"
         msg = f"stage={stage!r} must be the label of one MinHash of {url}, which has {names}"
         raise PlanError(msg)
     return chosen[0]
+
+
+def minhash_steps(url: str) -> list[MinHashStep]:
+    """Return every MinHash of the run in the folder `url`."""
+    return [step for folder in datasets(url, saved=False) for step in _steps(folder)]
 
 
 def _steps(folder: Folder) -> list[MinHashStep]:
@@ -104,7 +111,8 @@ def _steps(folder: Folder) -> list[MinHashStep]:
         if (one := described.get(fit["stage"])) is not None:
             against = one["fields"].get("against")
             n_older = 0 if against is None else 1 if isinstance(against, str) else len(against)
-            found.append(MinHashStep(folder, fit, fit["stage"], str(one["fields"].get("keep")), n_older))
+            keep = str(one["fields"].get("keep"))
+            found.append(MinHashStep(folder, fit, fit["stage"], keep, n_older, one["fields"]))
     return found
 
 

@@ -104,8 +104,10 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
         raise ReadError(msg, str(Path(folder) / CONFIG)) from e
     parts = _parts(model, tensors, os.fspath(folder))
     if facts.get(ROUNDED) == "nf4":
-        for weight in (block.get_parameter(f"{n}.weight") for block in model.blocks for n in projections(model.config)):
-            weight.copy_(NF4(weight).decoded())
+        for n, block in enumerate(model.blocks):
+            for layer in projections(model.config.layer(n)):
+                weight = block.get_parameter(f"{layer}.weight")
+                weight.copy_(NF4(weight).decoded())
     for part, a, b in parts:
         part.add_(b @ a, alpha=scale)
 
@@ -118,7 +120,7 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
     """Return (rows of a weight, a, b) for each change of an adapter."""
     found, left = [], set(tensors)
     for n, block in enumerate(model.blocks):
-        for layer, rows in projections(model.config).items():
+        for layer, rows in projections(model.config.layer(n)).items():
             weight = block.get_parameter(f"{layer}.weight")
             for projection, these in rows.items():
                 names = [_name(n, layer, projection, letter) for letter in "AB"]

@@ -7,6 +7,7 @@ biases. They differ in names, and here some projections are rows of one matrix (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -15,10 +16,14 @@ from torch import Tensor
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, ModelConfig
 from dataprep.train.lora import projections
-from dataprep.train.shape import SHAPES
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
 HOMES = {"attention": "self_attn", "feed_forward": "mlp"}
+FREE = {
+    "n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff", "rope_base", "tied", "norm_eps", "head_width",
+    "dropout",
+}  # fmt: skip
+"""Settings that a Llama model can have in another way than by default; dropout is of training alone."""
 LONGEST = 2048
 """Context of an imported model, if its own is not shorter; no weight depends on it."""
 
@@ -44,13 +49,13 @@ def weights(model: GPT) -> dict[str, Tensor]:
 
 def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
     yield "model.embed_tokens.weight", model.embedding.weight[: model.vocab_size]
-    yield "model.norm.weight", model.norm.weight
+    yield "model.norm.weight", model.norm.get_parameter("weight")
     if model.head is not None:
         yield "lm_head.weight", model.head.weight[: model.vocab_size]
     for n, block in enumerate(model.blocks):
         yield f"model.layers.{n}.input_layernorm.weight", block.get_parameter("norm_1.weight")
         yield f"model.layers.{n}.post_attention_layernorm.weight", block.get_parameter("norm_2.weight")
-        for layer, rows in projections(model.config).items():
+        for layer, rows in projections(model.config.layer(n)).items():
             for projection, where in rows.items():
                 yield f"{name_of(n, layer, projection)}.weight", block.get_parameter(f"{layer}.weight")[where]
 
@@ -87,7 +92,9 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
 
 def check_shape(config: ModelConfig, where: object) -> None:
     """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
-    unlike = [f"{name}={value!r}" for name, (ours, _) in SHAPES.items() if (value := getattr(config, name)) != ours]
+    plain = ModelConfig()
+    unlike = [f"{name}={value!r}" for name, value in asdict(config).items()
+              if value != getattr(plain, name) and (name not in FREE or isinstance(value, tuple))]  # fmt: skip
     if unlike:
         msg = f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings"
         raise PlanError(msg)
@@ -142,7 +149,6 @@ def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     heads, width = config["num_attention_heads"], config["hidden_size"]
     wanted: dict[str, tuple[Any, Any]] = {
         "hidden_act": (config.get("hidden_act", "silu"), "silu"),
-        "head_dim": (config.get("head_dim") or width // heads, width // heads),
         "rope_type": (rope.get("rope_type", rope.get("type", "default")), "default"),
         "attention_bias": (config.get("attention_bias", False), False),
         "mlp_bias": (config.get("mlp_bias", False), False),
@@ -153,6 +159,7 @@ def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
         raise PlanError(msg)
     return ModelConfig(
         n_layers=config["num_hidden_layers"], n_heads=heads, d_model=width, d_ff=config["intermediate_size"],
+        head_width=None if config.get("head_dim") in (None, width / heads) else config["head_dim"],
         n_kv_heads=config.get("num_key_value_heads") or heads, tied=config.get("tie_word_embeddings", False),
         context=min(config.get("max_position_embeddings", LONGEST), LONGEST),
         rope_base=float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))),

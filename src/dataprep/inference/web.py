@@ -3,9 +3,8 @@
 An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
 error of the model is one sentence, on the page and in the terminal, and the server continues.
 
-Pages of other sites must not be able to use the model. So the Host header must be an IP address or a known name, since
-any other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this
-server. The history of the conversation is stored in the page, not by the server.
+Pages of other sites must not be able to use the model (`shown/page_server.py`): the Host header must be an IP address
+or a known name. The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 from dataprep.errors import PlanError, shown
+from dataprep.shown.page_server import ONLY_SELF, TEXT, PageHandler
 from dataprep.train import Sampling
 
 from .ahead import ahead, sentence_of
@@ -39,11 +39,6 @@ MOST_BYTES = 1 << 20  # of a request
 MOST_TURNS = 999  # of a request; page.html sends the newest of them
 HOST = re.compile(r"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?")  # a name or an address, and its port
 BROKEN = "\x1e"  # before the sentence about an error after the beginning of an answer; no answer contains it
-HEADERS = {
-    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}  # fmt: skip
 
 
 class ChatServer(ThreadingHTTPServer):
@@ -117,10 +112,7 @@ def policy(page: bytes) -> str:
         found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digests = (base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode() for inner in found)
         sources[tag] = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+    return f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; {ONLY_SELF}"
 
 
 def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
@@ -156,123 +148,49 @@ def _logged(error: Exception) -> str:
     return sentence
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(PageHandler):
     server: ChatServer
-    protocol_version = "HTTP/1.1"
-    server_version, sys_version = "dataprep", ""
-    timeout = 60
 
-    def handle_one_request(self) -> None:
-        """Answer one request; a client that disconnects ends only its connection."""
-        try:
-            super().handle_one_request()
-        except OSError:
-            self.close_connection = True
-
-    def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
-        """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
-        self.close_connection = True
-        if code != HTTPStatus.NOT_IMPLEMENTED:
-            self._say(HTTPStatus(code), "the request is not valid HTTP")
-        elif self._is_ours():
-            self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name in the library
         """Send the page, or the model's card."""
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # the body is not read
-        if not self._is_ours():
+        if not self.is_ours():
             return
         path = self.path.partition("?")[0]
         if path == "/":
-            self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
+            self.send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
         elif path == "/favicon.ico":
-            self._send(HTTPStatus.NO_CONTENT, b"", "image/x-icon")
+            self.send(HTTPStatus.NO_CONTENT, b"", "image/x-icon")
         elif path == "/card":
-            self._say(HTTPStatus.OK, shown("\n".join(self.server.talk.model.card)))
+            self.say(HTTPStatus.OK, shown("\n".join(self.server.talk.model.card)))
         else:
-            self._say(HTTPStatus.NOT_FOUND, "there is no such page; the page is at /")
+            self.say(HTTPStatus.NOT_FOUND, "there is no such page; the page is at /")
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name in the library
         """Send an answer, in chunks, as it is generated."""
-        body = self._body() if self._is_ours() else None
+        body = self.body("/answer", MOST_BYTES) if self.is_ours() else None
         if body is None:
             return
         try:
             asked = json.loads(body)
         except (ValueError, RecursionError):
-            self._say(HTTPStatus.BAD_REQUEST, "the request must be JSON")
+            self.say(HTTPStatus.BAD_REQUEST, "the request must be JSON")
             return
         try:
             answer = self.server.answer(asked)
             first = next(answer, "")
         except PlanError as e:
-            self._say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+            self.say(HTTPStatus.BAD_REQUEST, shown(str(e)))
         except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not
-            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, _logged(e))
+            self.say(HTTPStatus.INTERNAL_SERVER_ERROR, _logged(e))
         else:
             with closing(answer) as pieces:
                 self._stream(first, pieces)
 
-    def _body(self) -> bytes | None:
-        """Return the body of a request for an answer; None after an error was sent."""
-        lengths = set(self.headers.get_all("Content-Length", []))
-        length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
-        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-        closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
-        if self.path.partition("?")[0] != "/answer":
-            self._say(HTTPStatus.NOT_FOUND, "this path accepts no messages; send them to /answer")
-        elif kind != "application/json":
-            self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
-        elif not re.fullmatch(r"[0-9]+", length):
-            self._say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
-        elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {MOST_BYTES:,} bytes")
-        elif len(body := self.rfile.read(int(length))) < int(length):
-            self._say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
-        else:
-            self.close_connection = closing_now
-            return body
-        return None
-
-    def _is_ours(self) -> bool:
-        """Return whether the request was meant for this server and comes from its own page; else send an error."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        good = len(self.headers.get_all("Host", [])) == 1 and self.server.knows(host)
-        good = good and (origin is None or origin == f"http://{host}")
-        if good and (self.path.startswith("/") or self.path == "*"):
-            return True
-        self.close_connection = True
-        if good:
-            self._say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
-        else:
-            self._say(HTTPStatus.FORBIDDEN, "this server accepts requests only from its page at the printed address")
-        return False
-
     def _stream(self, first: str, pieces: Iterator[str]) -> None:
-        self._head(HTTPStatus.OK, "text/plain; charset=utf-8", {"Transfer-Encoding": "chunked"})
+        self.head(HTTPStatus.OK, TEXT, {"Transfer-Encoding": "chunked"})
         for piece in itertools.chain([first], _or_sentence(pieces)):
             if data := piece.encode():
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.write(b"0\r\n\r\n")
-
-    def _say(self, status: HTTPStatus, text: str) -> None:
-        self._send(status, text.encode(), "text/plain; charset=utf-8")
-
-    def _send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
-        self._head(status, kind, {"Content-Length": str(len(data))})
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def _head(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
-        self.send_response(status)
-        closes = {"Connection": "close"} if self.close_connection else {}
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            self.send_header("Allow", "GET, POST")
-        headers = {"Content-Type": kind, "Content-Security-Policy": self.server.policy, **HEADERS, **more, **closes}
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
-        """Log nothing, since the conversation is private."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .candidates import GLUED_LETTERS
 from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
-from .labels import is_joined, is_labelled, is_phone_key
+from .labels import is_joined, is_labelled, is_phone_key, is_phone_label
 from .lone import is_lone
 
 FEWEST, MOST = 8, 13  # digits
@@ -154,7 +155,8 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
         first = a - opened
         first -= 2 * (text[first - 2 : first] == "+ " and MOBILE.fullmatch(digits) is not None)
         behind = b < stop and text[b] == "/" and _LISTED.match(text, b)  # the next phone of a list
-        if not (_BEFORE.match(text, first) or (first > start and text[first - 1] == "/")):
+        listed = first > start and text[first - 1] == "/"
+        if not (_BEFORE.match(text, first) or listed or is_glued_to_label(text, first)):
             continue
         if not (behind or _END.match(text, b)):
             continue
@@ -162,6 +164,11 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
         sure = not mixed and is_sure(whole, digits)
         if sure or not (mixed or _FIGURES.match(whole)) or is_home(text, first, b):
             yield first, b, sure
+
+
+def is_glued_to_label(text: str, start: int) -> bool:
+    """Return whether a label of phones of at least three letters ends at `start`: tel12-34 567."""
+    return start >= GLUED_LETTERS and text[start - GLUED_LETTERS : start].isalpha() and is_phone_label(text, start)
 
 
 def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:

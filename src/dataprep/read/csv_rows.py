@@ -24,6 +24,7 @@ from .as_utf8 import open_as_utf8
 from .csv_records import csv_records, delimiter_of
 from .json.records import JsonRecords, RawRecord
 from .text_field import meant
+from .trust import BAD_RECORDS
 
 HEAD = 1 << 16
 TABS = (".tsv", ".tab")
@@ -89,7 +90,7 @@ class Csv(JsonRecords):
         if self.text not in (*names, ANY):
             near = meant(self.text, names) or "; name one of them with text="
             msg = f"there is no column {self.text!r}; the columns are {', '.join(names)[:SHOWN]}{near}"
-            raise ReadError(msg, url, 0)
+            raise ReadError(msg, url, 0, reason=BAD_RECORDS)
 
 
 def _names(row: list[bytes], url: str) -> list[str]:

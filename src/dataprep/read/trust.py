@@ -17,6 +17,7 @@ FIRST = 100  # bad records before any good one, at which reading stops
 FEWEST = 10  # a file with good records is an error only from this many bad ones on: a small file may hold a few
 MAX_DOC_BYTES = 64 << 20  # of one record; longer ones are dropped as too_long
 MAX_BAD = 0.01  # the share of records
+BAD_RECORDS = "bad_records"  # the reason of the error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,4 +98,4 @@ class Trust:
     def _give_up(self, found: str) -> None:
         position, why = self.first or (0, "")
         msg = f"{found}; this is the first: {why}; {self.remedy}"
-        raise ReadError(msg, self.url, position)
+        raise ReadError(msg, self.url, position, reason=BAD_RECORDS)

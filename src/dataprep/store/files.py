@@ -152,7 +152,7 @@ def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
-    [] if there are no files. Raises ReadError if a folder inside a local folder cannot be listed.
+    [] if there are no files. Raises ReadError if a local folder in which they could be cannot be listed.
     """
     with answered(pattern):
         return _found(pattern)[0]
@@ -173,7 +173,7 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
     if is_glob(pattern):
-        found = [p for p in fs.glob(path) if not fs.isdir(p)]
+        found = [p for p in (fs.glob(path) if protocol else _globbed(path)) if not fs.isdir(p)]
     elif fs.isdir(path):
         every = fs.find(path) if protocol else list(_walked(path))
         found = [p for p in every if not _hidden(p[len(path) :])]
@@ -183,6 +183,29 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     relative = not protocol and not os.path.isabs(given)
     both = (sorted(protocol + (os.path.relpath(p) if relative else p) for p in some) for some in (found, concealed))
     return next(both), next(both)
+
+
+def _globbed(pattern: str) -> list[str]:
+    """Return the local files and folders that match an absolute pattern.
+
+    Raises ReadError if a folder cannot be listed in which a match could be: fsspec would leave it out in silence.
+    """
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.utils import glob_translate
+
+    names = pattern.split("/")
+    crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
+
+    class Listed(LocalFileSystem):
+        def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
+            try:
+                return super().ls(path, detail=detail, **options)
+            except OSError as e:
+                if any(one.match(path.rstrip("/")) for one in crossed):
+                    _not_listed(e)
+                raise
+
+    return list(Listed(skip_instance_cache=True).glob(pattern))
 
 
 def _walked(folder: str) -> Iterator[str]:

@@ -22,6 +22,8 @@ BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
 """Ways in which torch computes attention (see `sdpa`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The matrices of a block that LoRA can change."""
+OTHER_PROJECTIONS = ("kv_a_proj_with_mqa", "kv_b_proj")
+"""Those that models with the attention "latent" have besides; LoRA changes them if `lora_targets` names them."""
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
@@ -183,9 +185,12 @@ class TrainConfig:
             "keep_checkpoints",
             "lora",
         ):
-            positive(name, getattr(self, name))
+            positive(name, getattr(self, name), optional=name in {"steps", "lora"})
         if self.micro_batch != "auto":
-            positive("micro_batch", self.micro_batch)
+            positive("micro_batch", self.micro_batch, optional=True)
+        if not isinstance(self.model, ModelConfig):
+            msg = f"model={self.model!r} must be a ModelConfig, the shape of the model"
+            raise PlanError(msg)
         for name in ("betas", "lora_targets"):
             if isinstance(getattr(self, name), list):  # from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -204,9 +209,14 @@ class TrainConfig:
 
     @property
     def has_masks(self) -> bool:
-        """Whether rows have documents or prefixes, so that attention needs a mask."""
+        """Whether attention needs a mask: rows have documents or prefixes, or a layer has a rule of its own."""
         documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
-        return documents or self.objective != "next"
+        return documents or self.objective != "next" or self.model.is_masked
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether training draws random numbers for dropout."""
+        return self.lora_dropout > 0 or self.model.dropout > 0
 
     @property
     def lora_scale(self) -> float:
@@ -237,6 +247,12 @@ class TrainConfig:
         ):
             msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
             raise PlanError(msg)
+        if self.objective != "next" and not self.model.has_scores:
+            msg = f"objective={self.objective!r} has prefixes, which linear attention cannot read; set objective=next"
+            raise PlanError(msg)
+        if self.dpo is not None and self.model.dropout:
+            msg = "dpo compares the model with itself, without dropout: set model.dropout=0"
+            raise PlanError(msg)
         if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
             msg = (
                 f"dpo reads pairs: batch={self.batch} and micro_batch={self.micro_batch} must be even numbers, since a "
@@ -244,7 +260,7 @@ class TrainConfig:
             )
             raise PlanError(msg)
         targets: Any = self.lora_targets
-        known = (*PROJECTIONS, EMBEDDING)
+        known = (*PROJECTIONS, *OTHER_PROJECTIONS, EMBEDDING)
         if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):
             msg = f"lora_targets={targets!r} must be one or more of {', '.join(known)}"
             raise PlanError(msg)

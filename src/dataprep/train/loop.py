@@ -94,7 +94,7 @@ def train(
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
-    positive("stop_at", stop_at)
+    positive("stop_at", stop_at, optional=True)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
@@ -136,7 +136,7 @@ def _check_compiled(run: Run) -> None:
         world = run.world
         rows = run.loader.rows(run.step + run.guard.ahead, world.rank, world.ranks).part(0, run.config.rows)
         ids_BT, _, mask = to_device(rows, run.model.device)  # noqa: N806 - the shape letters are capitals
-        with evaluation(run.model) if run.config.lora_dropout else nullcontext():
+        with evaluation(run.model) if run.config.has_dropout else nullcontext():
             check(run.model, ids_BT, mask)
 
 
@@ -159,7 +159,7 @@ def _stretch(
     ahead, world = run.guard.ahead, run.world
     for rows in window.timed(run.loader.steps(run.step + ahead, last + ahead, world.rank, world.ranks)):
         lr = lr_at(run.step, run.config)
-        if run.config.lora_dropout:
+        if run.config.has_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
         limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
         notes = asked.notes(world)

@@ -148,11 +148,13 @@ class Plan:
             msg = f"keep_dropped=True would keep what {(*hiding, 'a stage that made the input')[0]} hides; leave it out"
             raise PlanError(msg)
 
-    def prepare(self, workers: int) -> None:
+    def prepare(self, context: Context) -> None:
         """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
-        if workers == 1:
+        if context.workers == 1:
             return
+        if len(self.docs.parts) > 1:
+            context.start()
         for reader in dict.fromkeys(part.reader for part in self.docs.parts):
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):

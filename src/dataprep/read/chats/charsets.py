@@ -36,6 +36,8 @@ UTF8_SHARE = 20  # a file with more than one line in UTF-8 to 20 others is not i
 MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 ASCII = bytes(range(128))
 LOST_SHARE = 0.25  # of bytes over 127 that may be no characters in the encoding; if it is more, the encoding is a guess
+CONTROL = re.compile("[\x80-\x9f]")
+NO_CHARACTERS = {"\ufffd", *map(chr, range(0x80, 0xA0))}
 PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a character beyond U+FFFF in CESU-8
 
 
@@ -61,7 +63,8 @@ class Charset:
         if line.isascii() or (not self.whole and (is_utf8(line) or _is_damaged(line))):
             return line
         try:
-            return line.decode(self.name, "replace" if self.n_lost else "strict").encode()
+            text = line.decode(self.name, "replace" if self.n_lost else "strict")
+            return (CONTROL.sub("\ufffd", text) if self.name.startswith("iso8859") else text).encode()
         except UnicodeDecodeError:
             return line
 
@@ -175,7 +178,7 @@ def _is_damaged(line: bytes) -> bool:
 
 def _undefined(name: str) -> list[int]:
     """Return the bytes over 127 that are not characters in an encoding of one byte per character."""
-    return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") == "\ufffd"]
+    return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") in NO_CHARACTERS]
 
 
 def _detected(sample: bytes, url: str) -> str:

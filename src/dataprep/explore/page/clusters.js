@@ -1,0 +1,44 @@
+// All clusters, filtered and sorted, a page at a time; and one cluster with its pairs.
+import {address, ask, changed, check, controls, digits, field, fillTitles, h, link, name, number, pager, place, section, select, size, table, title} from "./dom.js";
+import {ends, pair} from "./pair.js";
+
+const ROWS = 25;
+const any = (names, what) => [["", `any ${what}`], ...names.map((one) => [one, one])];
+
+export function filters(about, ...more) {
+  const {stage, reason, source} = about.names;
+  return controls(select("source", "source", any(source, "source")), select("stage", "stage", any(stage, "stage")), select("reason", "reason", any(reason, "reason")), ...more);
+}
+
+// A column head that sorts by it.
+export const head = (text, sort, fallback) => ({text, sort: changed({sort}), order: (place().given.sort || fallback) === sort ? "descending" : null});
+
+export async function clusters(given, about) {
+  const found = await ask("clusters", {...given, rows: ROWS});
+  const rows = found.clusters.map((one) => [
+    link(address("cluster", {id: one.root}), number(one.removed + 1)), size(one.bytes), one.least === null ? "" : one.least.toFixed(3),
+    h("td", {class: "wide"}, one.home ? `${one.root} of ${one.home}` : [link(address("document", {id: one.root}), one.root), " ", title(one.root)], " ", ends(one)),
+    one.source === null ? "" : name(one.source), h("td", {class: "wide"}, name(one.reasons))]);
+  const heads = [head("documents", "removed", "removed"), head("dropped text", "bytes"), head("least similar", "least"), "kept document", head("its source", "source"), head("dropped by", "reasons")];
+  const list = table("Clusters of duplicates", heads, rows, "list");
+  fillTitles(list).catch(() => {});
+  return section("Clusters", h("p", {}, `A cluster is a kept document and all documents that were dropped for it, or for one that was later dropped for it. ${number(found.removed)} documents were dropped in the ${number(found.total)} clusters below.`),
+    filters(about, select("kept source", "kept", any(about.names.kept, "source")), field("at least", "least", "number", {min: 1, placeholder: "dropped documents"}), field("similarity below", "below", "number", {min: 0, max: 1, step: 0.01}), check("no survivor", "lost")),
+    list, pager(found.total, ROWS, Number(given.page || 0)));
+}
+
+export async function cluster(given) {
+  const page = Number(given.page || 0), rows = 10;
+  const {cluster: one, drops} = await ask("cluster", {id: given.id, page, rows});
+  if (!one) return section("Cluster", h("p", {}, "No document was dropped as a duplicate of this one, and it is no duplicate."));
+  const chosen = given.pair || (drops[0] && drops[0].id);
+  const list = drops.map((drop) => [link(changed({pair: drop.id, page: page || ""}), drop.id), h("td", {class: "wide"}, title(drop.id)), drop.source === null ? "" : name(drop.source),
+    h("td", {class: "wide"}, name(`${drop.stage}: ${drop.reason}`)), drop.similarity === null ? "" : drop.similarity.toFixed(3), size(drop.bytes), drop.duplicate_of]);
+  const members = table("Dropped documents of the cluster", ["dropped", "text", "source", "by", "similarity", "text", "for"], list, "list");
+  for (const row of members.querySelectorAll("tbody tr")) if (row.cells[0].textContent === chosen) row.setAttribute("aria-current", "true");
+  fillTitles(members).catch(() => {});
+  const both = chosen ? pair((await ask("pair", {id: chosen})).pair) : null;
+  const kept = one.home ? `${one.root} of ${one.home}` : link(address("document", {id: one.root}), one.root);
+  const lead = h("p", {}, `${number(one.removed + 1)} documents, of which `, kept, one.end_stage ? " was kept at first; " : " is kept. ", ends(one), " Dropped by ", name(one.reasons), ".");
+  return section("Cluster", lead, both, members, pager(one.removed, rows, page));
+}

@@ -1,0 +1,118 @@
+"""Find removals of a run that may be wrong, by what they removed: alarms with the amounts concerned, largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dataprep.core.model.stats import LARGE, Amount, StageStats, removed
+from dataprep.errors import counted
+
+from .boilerplate import alike_in_boilerplate
+from .clusters import NoSurvivor, Overtaken
+
+HALF = 0.5  # of a source: what removes more, is listed
+NO_SURVIVOR, OVERTAKEN, TEXT_LOST = "no_survivor", "source_for_source", "text_lost"
+TOOK_SOURCE, BOILERPLATE, NEARLY_ALL = "reason_took_source", "boilerplate", "nearly_all"
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Removals that may be wrong.
+
+    Attributes:
+        kind: one of the constants of this module.
+        sentence: what was removed.
+        docs: the number of documents concerned.
+        bytes: the UTF-8 bytes of text concerned.
+        source: the source concerned; "" for several.
+        other: for OVERTAKEN, the source of the documents that were kept.
+        stage: the stage that removed them; "" for several.
+        reason: the reason of the drops; "" for several.
+    """
+
+    kind: str
+    sentence: str
+    docs: int
+    bytes: int
+    source: str = ""
+    other: str = ""
+    stage: str = ""
+    reason: str = ""
+
+
+def source_suspicions(stages: Sequence[StageStats], sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
+    """Return the suspicions about single sources of at least 100 documents.
+
+    These are: one reason took more than half of the documents; several together took nearly everything, as the alarms
+    of the report define it; more than half of the text was removed, although at least half of the documents is kept.
+
+    - sources: (amount read, amount kept) by source.
+    """
+    found = list[Suspicion]()
+    for name, (read, kept) in sources.items():
+        if read.docs < LARGE:
+            continue
+        moved, lost_bytes = Amount(), read.bytes - kept.bytes
+        for stage in stages:
+            moved += Amount(stage.moved_from(name).docs)  # their text is in `kept`
+        n_left = kept.docs + moved.docs
+        took = [_took(stage, reason, name, read) for stage in stages for reason in stage.dropped
+                if reason not in stage.moved and _amount(stage, reason, name).docs > HALF * read.docs]  # fmt: skip
+        found += took
+        if took:
+            continue
+        if what := removed(read, kept, moved, name):
+            found.append(Suspicion(NEARLY_ALL, f"all stages together {what}", read.docs - n_left, lost_bytes, name))
+        elif n_left >= HALF * read.docs and lost_bytes > HALF * read.bytes:
+            share = f"{lost_bytes / read.bytes:.0%} of the text of '{name}' was removed, though "
+            share += f"{n_left / read.docs:.0%} of its documents are kept"
+            found.append(Suspicion(TEXT_LOST, share, n_left, lost_bytes, name))
+    return found
+
+
+def _amount(stage: StageStats, reason: str, source: str) -> Amount:
+    return stage.dropped[reason].get(source, Amount())
+
+
+def _took(stage: StageStats, reason: str, source: str, read: Amount) -> Suspicion:
+    took = _amount(stage, reason, source)
+    what = f"{stage.name} dropped {took.docs:,} of {read.docs:,} documents of '{source}' as {reason}"
+    return Suspicion(TOOK_SOURCE, what, took.docs, took.bytes, source, stage=stage.name, reason=reason)
+
+
+def lost_clusters(lost: NoSurvivor, n_bytes: int) -> list[Suspicion]:
+    """Return the suspicion about duplicates of which no copy remains; none if each has a survivor.
+
+    - n_bytes: the bytes of these duplicates.
+    """
+    return [Suspicion(NO_SURVIVOR, str(lost), lost.n, n_bytes)] if lost.n else []
+
+
+def overtaken_sources(found: Sequence[Overtaken], n_bytes: Mapping[tuple[str, str], int]) -> list[Suspicion]:
+    """Return the suspicions about sources that were dropped as duplicates of another.
+
+    - n_bytes: the bytes of the duplicates by (source, source of the kept document).
+    """
+    return [Suspicion(OVERTAKEN, str(one), one.n, n_bytes.get((one.source, one.by), 0), one.source, one.by)
+            for one in found]  # fmt: skip
+
+
+def boilerplate_suspicions(url: str, near: Mapping[str, tuple[int, int]]) -> list[Suspicion]:
+    """Return the suspicions about near-duplicates alike only in boilerplate; texts are read for it.
+
+    - url: the run's folder.
+    - near: (documents, bytes) of the near-duplicates by source. The amounts of a suspicion are estimated from the share
+      in the sample.
+    """
+    found = list[Suspicion]()
+    for one in alike_in_boilerplate(url):
+        docs, size = (round(amount * one.bad / one.n) for amount in near.get(one.source, (0, 0)))
+        about = f"{one}; about {counted(docs, 'document')} in all"
+        found.append(Suspicion(BOILERPLATE, about, docs, size, one.source))
+    return found
+
+
+def ranked(found: Sequence[Suspicion]) -> list[Suspicion]:
+    """Return the suspicions, those that concern most text first."""
+    return sorted(found, key=lambda one: (-one.bytes, -one.docs, one.kind, one.source))

@@ -1,0 +1,178 @@
+"""The views of the page: their numbers are those of `inspect --json` and of plain queries on the run's files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from typer.testing import CliRunner
+
+from dataprep.cli import app
+from dataprep.core.model.batch import show_id
+
+pytest.importorskip("duckdb")
+
+import duckdb
+
+from dataprep.explore import lists, overview, thresholds
+from dataprep.explore.documents import document, pair, search, titles
+from dataprep.explore.index import ExploredRun
+from dataprep.explore.server import plain
+from dataprep.explore.view_query import ViewQuery
+
+
+@pytest.fixture(scope="module")
+def index(rich):
+    """The index of the rich run."""
+    return ExploredRun(str(rich)).index()
+
+
+@pytest.fixture(scope="module")
+def inspected(rich):
+    """What `inspect --json` prints about it."""
+    return json.loads(CliRunner().invoke(app, ["inspect", str(rich), "--json"]).stdout)
+
+
+@pytest.fixture(scope="module")
+def dropped(rich):
+    """The rows of its drop tables, by a query of DuckDB's own reader."""
+    with duckdb.connect() as con:
+        rows = con.execute(f"SELECT * FROM read_parquet('{rich}/clean/**/drops/*.parquet', union_by_name=true)")
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+
+
+def ask(view, index, **given):
+    """The answer of a view, as the page gets it."""
+    return json.loads(json.dumps(plain(view(index, ViewQuery(given)))))
+
+
+def test_stages_and_sources_are_those_of_inspect(index, inspected) -> None:
+    """Documents and bytes of each stage, reason and source; what is missing in a row was cut."""
+    (one,) = inspected["datasets"]
+    stages = {stage["stage"]: stage for stage in one["stages"]}
+    shown = ask(overview.run, index)
+    assert [stage["stage"] for stage in shown["stages"]] == list(stages)
+    for stage in shown["stages"]:
+        for side in ("in", "out"):
+            amounts = [amount[side] for amount in stages[stage["stage"]]["sources"].values()]
+            wanted = {"docs": sum(a["documents"] for a in amounts), "bytes": sum(a["bytes"] for a in amounts)}
+            assert stage[side] == wanted
+    found = ask(overview.matrix, index)
+    cells = Counter()
+    for row in found["sources"]:
+        for number, docs, size in row["removed"]:
+            head = found["columns"][number]
+            cells[head["stage"], head["reason"], row["source"], "documents"] += docs
+            cells[head["stage"], head["reason"], row["source"], "bytes"] += size
+        left = row["read"]["bytes"] - row["kept"]["bytes"]
+        assert sum(size for _, _, size in row["removed"]) == left
+    wanted = Counter()
+    for name, stage in stages.items():
+        for reason, of in stage["dropped"].items():
+            for source, amount in of.items():
+                for unit, n in amount.items():
+                    wanted[name, reason, plain(source), unit] += n
+    assert +Counter({key: n for key, n in cells.items() if key[1] != overview.CUT}) == +wanted
+    cut = sum(n for key, n in cells.items() if key[1] == overview.CUT)
+    assert cut == sum(stage["cut_bytes"] for stage in stages.values()) > 0
+
+
+def test_clusters_are_those_of_the_drop_tables(index, dropped, inspected) -> None:
+    """Sizes, bytes and least similarities, by following each duplicate one step at a time; sorted and filtered."""
+    kept = {row["id"]: row["duplicate_of"] for row in dropped if row["duplicate_of"] is not None}
+    wanted = {}
+    for row in dropped:
+        if row["duplicate_of"] is not None:
+            root = row["duplicate_of"]
+            while root in kept:
+                root = kept[root]
+            wanted.setdefault(root, []).append(row)
+    found = ask(lists.clusters, index, rows="200")
+    assert found["total"] == len(wanted)
+    assert found["removed"] == sum(map(len, wanted.values())) == inspected["duplicates"]["documents"] > 0
+    for one in found["clusters"]:
+        rows = wanted[index.rows("SELECT root FROM clusters WHERE root = ?", [_id(one["root"])])[0]["root"]]
+        assert one["removed"] == len(rows)
+        assert one["bytes"] == sum(row["bytes"] for row in rows)
+        assert one["least"] == min(row["similarity"] for row in rows)
+    assert [one["removed"] for one in found["clusters"]] == sorted(map(len, wanted.values()), reverse=True)
+    pages = [ask(lists.clusters, index, rows="1", page=str(n))["clusters"][0] for n in range(found["total"])]
+    assert pages == found["clusters"]
+    arabic = ask(lists.clusters, index, source="عربي")["clusters"]
+    assert arabic
+    assert all(one["source"] == "عربي" for one in arabic)
+    assert ask(lists.clusters, index, source="nobody")["total"] == 0
+    near = ask(lists.clusters, index, below="1", sort="least")["clusters"]
+    assert [one["least"] for one in near] == sorted(one["least"] for one in found["clusters"] if one["least"] < 1)
+    (root, rows) = max(wanted.items(), key=lambda item: len(item[1]))
+    members = ask(lists.cluster, index, id=show_id(root), rows="200")
+    assert {one["id"] for one in members["drops"]} == {show_id(row["id"]) for row in rows}
+
+
+def _id(shown: str) -> int:
+    file, position = map(int, shown.split(":"))
+    return file << 40 | position
+
+
+def test_drops_are_those_of_the_tables(index, dropped) -> None:
+    """All, and those of a source, stage and reason; in each order, a page at a time."""
+    for order in lists.DROP_ORDERS:
+        rows = [row for n in range(len(dropped) // 50 + 1)
+                for row in ask(lists.drops, index, rows="50", page=str(n), sort=order)["drops"]]  # fmt: skip
+        assert sorted(row["id"] for row in rows) == sorted(show_id(row["id"]) for row in dropped)
+    some = ask(lists.drops, index, stage="MinHash", reason="near_duplicate", source="web & co")
+    own = [row for row in dropped if (row["stage"], row["source"]) == ("MinHash", "web & co")]
+    assert (some["total"], some["bytes"]) == (len(own), sum(row["bytes"] for row in own))
+    for wrong in ({"sort": "id; DROP TABLE drops"}, {"page": "-1"}, {"rows": "201"}):
+        with pytest.raises(Exception, match="must be"):
+            ask(lists.drops, index, **wrong)
+    assert ask(lists.drops, index, source="' OR true --")["total"] == 0
+
+
+def test_a_wiped_out_source_is_suspected_first(index) -> None:
+    """Suspicions are ranked by bytes, and each names the source, stage and reason to filter by."""
+    found = ask(overview.suspected, index)["suspicions"]
+    assert [one["bytes"] for one in found] == sorted((one["bytes"] for one in found), reverse=True)
+    took = next(one for one in found if one["kind"] == "reason_took_source")
+    assert took["source"] == "wiped out"
+    rows = ask(lists.drops, index, **{name: took[name] for name in ("source", "stage", "reason")})
+    assert (rows["total"], rows["bytes"]) == (took["docs"], took["bytes"])
+    assert ask(overview.suspected_by_text, index)["suspicions"] == []
+
+
+def test_texts_are_those_of_why(index, dropped) -> None:
+    """A pair side by side, the trail of a document with its cuts, titles, and a search in what was removed."""
+    row = next(row for row in dropped if row["stage"] == "MinHash")
+    both = ask(pair, index, id=show_id(row["id"]))["pair"]
+    assert both["similarity"] == row["similarity"]
+    assert both["duplicate_of"] == show_id(row["duplicate_of"])
+    assert any(kind == "changed" for kind, _ in both["dropped"])
+    one = ask(document, index, id=show_id(row["id"]))
+    assert [step["stage"] for step in one["drops"]] == ["MinHash"]
+    assert one["has_cluster"]
+    assert one["text"].startswith("".join(text for kind, text in both["dropped"] if kind != "left out")[:20])
+    cut = ask(document, index, id="2:1")
+    assert [stage["stage"] for stage in cut["cuts"]] == ["Lines"]
+    assert all("Subscribe" in piece["text"] for piece in cut["cuts"][0]["cuts"])
+    ids = [show_id(row["id"]), show_id(row["duplicate_of"])]
+    heads = ask(titles, index, ids=",".join(ids))["titles"]
+    assert one["text"].startswith(heads[ids[0]]["text"])
+    hits = ask(search, index, text="x7")
+    assert hits["documents_removed"] == hits["documents"] == 11  # x7 and x70 to x79
+    assert hits["hits"][0]["causes"][0]["how"] == "dropped"
+
+
+def test_thresholds_are_those_of_the_command(index, rich) -> None:
+    """The numbers of `dataprep threshold --json`, the pairs at the border, and the stage as code."""
+    (step,) = ask(thresholds.thresholds, index)["stages"]
+    assert step["threshold"] in step["stops"]
+    printed = CliRunner().invoke(app, ["threshold", str(rich), "0.6,0.99", "--json"]).stdout
+    for wanted in json.loads(printed)["thresholds"]:
+        found = ask(thresholds.threshold, index, stage=step["stage"], at=str(wanted["threshold"]))
+        assert {name: found[name] for name in wanted} == wanted
+        assert len(found["back_pairs"]) == min(thresholds.MOST_EXAMPLES, wanted["back"])
+        assert f"threshold={wanted['threshold']}, bands=" in found["code"]
+    same = ask(thresholds.threshold, index, at=str(step["threshold"]))
+    assert (same["back"], same["new"], same["dropped"]) == (0, 0, step["dropped"])
