@@ -503,7 +503,7 @@ def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, capl
     assert found.hash == tok.extended("chatml").hash
     assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
     assert made.shards.vocab_size == tok.vocab_size + 2
-    assert "they are added after its last id: <|im_end|>, <|im_start|>" in caplog.text
+    assert "which are added after its last id: <|im_end|>, <|im_start|>" in caplog.text
 
 
 def one_talk(folder, n, pauses):

@@ -156,7 +156,7 @@ class NewerFormat(DataprepError):
 
 
 class StaleOutput(DataprepError):
-    """The output folder holds the result of another recipe (other stages, parameters or input)."""
+    """The output folder contains the result of another recipe (other stages, parameters or input)."""
 
 
 class Leak(DataprepError):

@@ -182,7 +182,7 @@ def persona(
         replace: whether to replace a result in `out` that was made from other input or with other parameters.
         options: parameters of `dp.read`, such as date_order="dmy".
 
-    Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
+    Raises PlanError if no author has that name, if the person refused consent, if the template does not fit the
     tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process
     writes into it.
     """

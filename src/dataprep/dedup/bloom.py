@@ -162,7 +162,7 @@ class Bloom(Deduplication):
         return None
 
     def _look_up(self, docs: Dataset, runner: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
-        """Write the table and the filter; return what was counted."""
+        """Write the table and the filter; return the counts."""
         older = [(old, None if trial_of(runner) else self._saved(old)) for old in self.sampled_older(runner)]
         joined = Joined.of([old for old, saved in older if saved is None], docs)
         filters = tuple(saved["url"] for _, saved in older if saved is not None)

@@ -199,7 +199,7 @@ class _SemanticSearch:
         self.facts: dict[str, Any] = {}
 
     def find(self, url: str) -> dict[str, Any]:
-        """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
+        """Write the verdict table, after vectors, clusters, decisions and prototypes; return the counts."""
         n_old = self.joined.n_old
         embed_key = self.how.embed_key
         stored = stored_vectors(self.older, embed_key, self.joined) if embed_key else ()

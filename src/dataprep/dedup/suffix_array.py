@@ -123,7 +123,7 @@ class SuffixArray(Deduplication):
         return annotated(cut, self.prefix)
 
     def _find(self, docs: Dataset, runner: Runner, out: str, url: str, key: str) -> dict[str, Any]:
-        """Write the table of spans; return what was counted."""
+        """Write the table of spans; return the counts."""
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
         words = self.word_split if self.min_bytes is None else ""

@@ -135,7 +135,7 @@ class UrlSketch(EqualTexts):
     def texts(self, batch: Batch) -> tuple[I64, U8]:
         """Return the normalised URL of each document, as offsets int64[n + 1] and UTF-8 bytes uint8.
 
-        A missing or invalid URL becomes "". Raises PlanError if the column does not hold strings.
+        A missing or invalid URL becomes "". Raises PlanError if the column does not contain strings.
         """
         column = batch.column(self.column)
         if pa.types.is_dictionary(column.type):

@@ -317,8 +317,9 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others,
-    and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are 0.
+    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for other
+    folders, and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are
+    0.
     """
     if kind := kind_of(url):
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}

@@ -89,8 +89,8 @@ def train(
     CPU.
 
     Raises PlanError if the config is invalid, if there are too few tokens for one row, or if the sets cannot be mixed;
-    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
-    InUse if another process trains into `out`.
+    StaleOutput if `out` contains a run of other tokens or another config; CorruptShard for a damaged shard or
+    checkpoint; InUse if another process trains into `out`.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """

@@ -189,7 +189,7 @@ def hides_input(docs: Dataset) -> bool:
 
 
 def _is_hidden(home: Folder) -> bool:
-    """Return whether the input of a Dataset, or of a Dataset that it was made of, is hidden."""
+    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
     if home.readable is None or (origin := home.origin) is None:
         return home.readable is not None
     return any(map(_is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))

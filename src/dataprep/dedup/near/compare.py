@@ -108,7 +108,7 @@ def first_match(
     - found: the numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
     - own: the contents of the document.
     - bits: the bitmap of these contents.
-    - rule: the rule that decides what is similar enough.
+    - rule: the rule that decides whether documents are similar enough.
     - table: as in `enter_set`.
     - stamp: as in `enter_set`.
     """

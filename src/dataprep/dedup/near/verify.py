@@ -41,7 +41,7 @@ class VerifyPartition(Pass[int]):
         rule: the condition on which a document is dropped.
         origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
         n_groups: the number of groups of input parts; the file has one section per group.
-        drops_all: also new documents for which others are dropped are dropped. The receipt (the task's record) states
+        drops_all: new documents for which others are dropped are dropped, too. The receipt (the task's record) states
             the numbers of dropped documents, compared pairs and skipped entries (kept documents that share a key with a
             document that has too many of them).
     """
