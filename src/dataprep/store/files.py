@@ -305,8 +305,11 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
         if fs._intrans:  # noqa: SLF001 - whether a transaction has begun
             yield from _joined(fs, path)
             return
-        with fs.transaction, fs.open(path, "wb") as f:
-            yield f
+        try:
+            with fs.transaction, fs.open(path, "wb") as f:
+                yield f
+        finally:  # older versions of fsspec leave a transaction open that fails at its end
+            fs._intrans, fs._transaction = False, None  # noqa: SLF001
         return
     with whole(path_of(url), synced=synced) as f:
         yield f
