@@ -98,6 +98,7 @@ def test_the_slider_shows_another_threshold(page) -> None:
     chromium.run("""(() => { const one = document.querySelector('[type=range]'); one.value = 0.99;
       one.dispatchEvent(new Event('change')); })()""")
     chromium.until("document.querySelector('main').dataset.ready.endsWith('at=0.99')")
+    chromium.until("document.querySelector('.tiles') !== null")
     figures = chromium.run("[...document.querySelectorAll('.tiles dd')].map((one) => one.textContent)")
     assert int(figures[1]) > 0
     assert "threshold=0.99, bands=" in chromium.run("document.querySelector('code').textContent")

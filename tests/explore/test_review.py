@@ -18,6 +18,7 @@ from dataprep.core.model.batch import parse_id
 from dataprep.errors import PlanError
 from dataprep.explore import review as reviews
 from dataprep.explore.index import SEED, ExploredRun
+from dataprep.explore.overview import suspected_by_text
 from dataprep.explore.review import ReviewAnswer, judge, reviewed
 from dataprep.explore.view_query import ViewQuery
 from dataprep.forget.forget import forget
@@ -72,6 +73,13 @@ def test_judgements_are_saved_counted_and_become_stale(tmp_path) -> None:
     assert one["precision"]["low"] == pytest.approx(review.wilson(1, 2)[0])
     judge(explored.index(), ReviewAnswer.of({"id": third, "stage": "Exact", "verdict": ""}), "Ann")
     assert shown(explored.index())[0]["unsure"] == 0
+    assert suspected_by_text(explored.index(), ViewQuery({}))["suspicions"] == []
+    for id_ in before["sample"][2:]:
+        judge(explored.index(), ReviewAnswer.of({"id": id_, "stage": "Exact", "verdict": "wrong"}), "Bo")
+    (bad,) = suspected_by_text(explored.index(), ViewQuery({}))["suspicions"]
+    assert (bad["kind"], bad["docs"], bad["reason"]) == ("judged_wrong", 6, "duplicate")
+    for id_ in before["sample"][2:]:
+        judge(explored.index(), ReviewAnswer.of({"id": id_, "stage": "Exact", "verdict": ""}), "Bo")
     assert {row.reviewer for row in review.load(url)} == {"Ann"}
     assert not list((tmp_path / "run").rglob("*review*"))
     for wrong in ({}, [], {"id": first, "stage": "Exact", "verdict": "maybe"}, {"id": "x", "stage": "", "verdict": ""}):

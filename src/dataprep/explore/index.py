@@ -85,6 +85,13 @@ class RunIndex:
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
+    def once(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query without values, which runs only once."""
+        if query not in self.kept:
+            self.kept[query] = self.rows(query)
+        found: list[dict[str, Any]] = self.kept[query]
+        return found
+
     def drop(self, row: dict[str, Any]) -> Drop:
         """Return a row of the table `drops` as an object."""
         return row_object(Drop, row, folder=self.folders[row["folder"]])

@@ -13,7 +13,8 @@ from dataprep.core.model.tables import Drop
 from dataprep.core.output.forget_list import REASON
 from dataprep.errors import PlanError, require
 from dataprep.history import review
-from dataprep.history.review import RIGHT, VERDICTS, WRONG, Judgement
+from dataprep.history.review import RIGHT, VERDICTS, WRONG, Judgement, Precision
+from dataprep.history.suspicions import Suspicion, judged_wrong
 from dataprep.history.texts import DocumentsAsRead, pairs_of
 
 from .index import RunIndex
@@ -26,6 +27,7 @@ WITH dealt AS (SELECT *, row_number() OVER (PARTITION BY stage, reason, source O
 placed AS (SELECT *, row_number() OVER (PARTITION BY stage, reason ORDER BY nth, chance, id) AS place FROM dealt)
 SELECT * FROM placed WHERE place <= {SAMPLE} ORDER BY stage, reason, place
 """  # noqa: S608 - constants
+BYTES = "SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops GROUP BY ALL"
 POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY ALL"
 
 
@@ -52,10 +54,10 @@ def reviewed(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     judged = review.latest(review.load(index.url))
     stale = _stale(index, list(judged.values()))
     population = Counter[tuple[str, str, str | None]]()
-    for row in index.rows(POPULATION):
+    for row in index.once(POPULATION):
         population[row["stage"], row["reason"], row["source"]] = row["n"]
     by_reason: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in _sample(index):
+    for row in index.once(DEALT):
         by_reason.setdefault((row["stage"], row["reason"]), []).append(row)
     found = []
     for (stage, reason), rows in by_reason.items():
@@ -75,11 +77,16 @@ def reviewed(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     return {"reasons": found, "file": review.place_of(index.url)}
 
 
-def _sample(index: RunIndex) -> list[dict[str, Any]]:
-    if DEALT not in index.kept:
-        index.kept[DEALT] = index.rows(DEALT)
-    found: list[dict[str, Any]] = index.kept[DEALT]
-    return found
+def suspected(index: RunIndex) -> list[Suspicion]:
+    """Return the suspicions about reasons that were judged wrong; nothing is read if there is no review."""
+    if not review.load(index.url):
+        return []
+    sizes = {(row["stage"], row["reason"]): row["bytes"] for row in index.rows(BYTES)}
+    return [
+        one for row in reviewed(index, ViewQuery({}))["reasons"] if row["precision"] is not None
+        for one in judged_wrong(row["stage"], row["reason"], Precision(**row["precision"]), row["drops"],
+                                sizes[row["stage"], row["reason"]])
+    ]  # fmt: skip
 
 
 def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]:

@@ -57,8 +57,8 @@ export async function review(given) {
   let shown = h("p", {}, "The sample of this reason is judged. Choose another one below.");
   if (id) {
     const one = await ask("document", {id});
-    const drop = one.drops.find((step) => step.id === id && step.stage === of.stage) || one.drops[0];
-    shown = drop && drop.duplicate_of !== null ? pair((await ask("pair", {id})).pair)
+    const drop = one.drops[0];
+    shown = one.pair ? pair(one.pair)
       : h("div", {class: "card"}, h("h4", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text));
   }
   return section("Review", lead, h("h3", {class: "over"}, name(`${of.stage}: ${of.reason}`), ` — ${plural(open(of).length, "document")} left`), buttons, state, shown, figures);
