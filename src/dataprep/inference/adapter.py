@@ -21,7 +21,9 @@ from dataprep.train.lora import changes, projections
 from dataprep.train.model.nf4 import NF4
 from dataprep.train.start import hash_of
 
-from .llama import check_shape, name_of
+from . import llama
+from .architectures import architecture_of
+from .llama import name_of
 from .model_files import new_folder, read_json, read_tensors, write_json, write_tensors
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
@@ -57,7 +59,9 @@ def export_adapter(
     if EMBEDDING in config.lora_targets:
         msg = f"{model} also trained its embedding, which an adapter does not contain; export the complete model"
         raise PlanError(msg)
-    check_shape(config.model, model)
+    if architecture_of(config.model, model).weights is not llama.weights:
+        msg = f"{model} has the names of GPT-2, which an adapter here does not have; export the model itself"
+        raise PlanError(msg)
     tensors = {}
     for n, layer, projection, change in changes(loaded):
         for letter, weight in (("A", change.a), ("B", change.b)):

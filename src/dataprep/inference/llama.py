@@ -7,7 +7,6 @@ biases. They differ in names, and here some projections are rows of one matrix (
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -19,11 +18,6 @@ from dataprep.train.lora import projections
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
 HOMES = {"attention": "self_attn", "feed_forward": "mlp"}
-FREE = {
-    "n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff", "rope_base", "tied", "norm_eps", "head_width",
-    "dropout",
-}  # fmt: skip
-"""Settings that a Llama model can have in another way than by default; dropout is of training alone."""
 LONGEST = 2048
 """Context of an imported model, if its own is not shorter; no weight depends on it."""
 
@@ -58,6 +52,11 @@ def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
         for layer, rows in projections(model.config.layer(n)).items():
             for projection, where in rows.items():
                 yield f"{name_of(n, layer, projection)}.weight", block.get_parameter(f"{layer}.weight")[where]
+                if (bias := getattr(block.get_submodule(layer), "bias", None)) is not None:
+                    yield f"{name_of(n, layer, projection)}.bias", bias[where]
+        if model.config.qk_norm:
+            for name in ("q_norm", "k_norm"):
+                yield f"{name_of(n, 'attention', name)}.weight", block.get_parameter(f"attention.{name}.weight")
 
 
 @torch.no_grad()
@@ -90,16 +89,6 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
         weight.copy_(given)
 
 
-def check_shape(config: ModelConfig, where: object) -> None:
-    """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
-    plain = ModelConfig()
-    unlike = [f"{name}={value!r}" for name, value in asdict(config).items()
-              if value != getattr(plain, name) and (name not in FREE or isinstance(value, tuple))]  # fmt: skip
-    if unlike:
-        msg = f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings"
-        raise PlanError(msg)
-
-
 def config_of(model: GPT) -> dict[str, Any]:
     """Return the content of config.json, without the ids that begin and end a text."""
     shape = model.config
@@ -116,13 +105,28 @@ def config_of(model: GPT) -> dict[str, Any]:
         "hidden_act": "silu",
         "max_position_embeddings": shape.context,
         "rms_norm_eps": shape.norm_eps,
-        "rope_theta": shape.rope_base,  # of transformers 4; 5 has the next line
-        "rope_parameters": {"rope_type": "default", "rope_theta": shape.rope_base},
+        "rope_theta": _rotation(shape)["rope_theta"],  # of transformers 4; 5 has the next line
+        "rope_parameters": _rotation(shape),
         "attention_bias": False,
         "mlp_bias": False,
         "tie_word_embeddings": shape.tied,
         "dtype": "float32",
     }
+
+
+def _rotation(shape: ModelConfig) -> dict[str, Any]:
+    """Return the settings of rotary positions, with their scaling; "ntk" is another base."""
+    base, factor, width = shape.rope_base, shape.rope_factor, shape.d_head
+    scaled: dict[str, dict[str, Any]] = {
+        "none": {"rope_type": "default"},
+        "linear": {"rope_type": "linear", "factor": factor},
+        "ntk": {"rope_type": "default", "rope_theta": base * factor ** (width / max(width - 2, 1))},
+        "yarn": {
+            "rope_type": "yarn", "factor": factor,
+            "original_max_position_embeddings": shape.rope_context or round(shape.context / factor),
+        },
+    }  # fmt: skip
+    return {"rope_theta": base} | scaled[shape.rope_scaling]
 
 
 def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
