@@ -69,6 +69,7 @@ def train(
     """
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
+    from dataprep.train.begin import has_checkpoints
     from dataprep.train.start import settled
 
     from . import messages, preferences
@@ -87,7 +88,8 @@ def train(
         settled(chosen, lora, dpo)  # before the messages are encoded
         share = {} if val is None else {"val": val}
         encoded: Any = messages.encoded_sets if dpo is None else preferences.encoded_pairs
-        sets = encoded(given, begin, str(out), template=template, replace=not resume, **share)
+        is_new = not (resume and has_checkpoints(out))  # nobody needs the data of a run that never began
+        sets = encoded(given, begin, str(out), template=template, replace=is_new, **share)
     else:
         name, value = ("template", template) if val is None else ("val", val)
         if value is not None:

@@ -294,6 +294,12 @@ class TrainConfig:
         """Return the config as plain values, for a checkpoint or JSON."""
         return asdict(self)
 
+    def flat(self) -> dict[str, Any]:
+        """Return {name of a setting: value}; the names are those of `override`, such as "lr" and "model.context"."""
+        values = self.to_dict()
+        model = values.pop("model")
+        return {**{f"model.{k}": v for k, v in model.items()}, **values}
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
         """Return the config that has the values of `values`, a result of `to_dict`."""
@@ -304,7 +310,7 @@ class TrainConfig:
 
         Fields that may change when a run is resumed, since they do not change the training (`RUN_ONLY`), are left out.
         """
-        mine, theirs = _flat(self), _flat(other)
+        mine, theirs = self.flat(), other.flat()
         changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
         return [f"{n} was {theirs[n]}, is {mine[n]}" for n in changed]
 
@@ -320,16 +326,10 @@ class TrainConfig:
         return config
 
 
-def _flat(config: TrainConfig) -> dict[str, Any]:
-    values = config.to_dict()
-    model = values.pop("model")
-    return {**{f"model.{k}": v for k, v in model.items()}, **values}
-
-
 def _set(config: TrainConfig, setting: str) -> TrainConfig:
     name, equals, text = setting.partition("=")
-    if not equals or name not in _flat(config):
-        known = ", ".join(_flat(config))
+    if not equals or name not in config.flat():
+        known = ", ".join(config.flat())
         msg = f"setting {setting!r} must be name=value with a name among {known}"
         raise PlanError(msg)
     try:

@@ -12,7 +12,7 @@ import functools
 import importlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -111,6 +111,20 @@ class World:
         with self._connected():
             dist.broadcast_object_list(made, 0, device=torch.device("cpu"))
         return made[0]  # type: ignore[no-any-return]
+
+    def check_same(self, facts: Mapping[str, Any]) -> None:
+        """Raise PlanError, which names the first difference, unless all processes pass the facts of the first one.
+
+        Otherwise they would wait for each other for ever, or train different models.
+
+        - facts: {name: small plain value}, with the same names in all processes.
+        """
+        first = self.from_first(lambda: dict(facts))
+        other = next((name for name in first if facts[name] != first[name]), None)
+        if other is not None:
+            here, there = (str(found[other])[:80] for found in (facts, first))
+            msg = f"{other} is {here}, and {there} in the first process; start all processes with the same command"
+            raise PlanError(msg)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:

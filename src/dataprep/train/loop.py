@@ -97,6 +97,7 @@ def train(
     positive("stop_at", stop_at, optional=True)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
+        world.check_same({**config.flat(), "stop_at": stop_at, "resume": resume})
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
         with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):
             run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
