@@ -49,6 +49,16 @@ def test_rows_are_documents(tmp_path) -> None:
     assert [data[at : at + 2] for at, _, _ in rows] == [b"1,", b"2,", b"3,"]
 
 
+def test_carriage_returns_alone_end_rows(tmp_path) -> None:
+    """As old programs on Macs write them; a carriage return inside a field of other files is part of it."""
+    data = 'id,text\r1,"one\rtwo"\r2,café\r'
+    rows, drops = read(put(tmp_path, data.encode()))
+    assert rows == [(8, "one\ntwo", {"id": "1"}), (20, "café", {"id": "2"})]
+    assert not drops
+    rows, _ = read(put(tmp_path, b"id,text\n1,one\rtwo\n"))
+    assert rows == [(8, "one\rtwo", {"id": "1"})]
+
+
 @pytest.mark.parametrize("block", [7, 64, 1 << 20])
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_it_reads_what_the_standard_library_writes(tmp_path, monkeypatch, block, delimiter) -> None:

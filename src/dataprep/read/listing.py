@@ -98,6 +98,7 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     - is_named: whether the user named the file, so that it may be a chat.
     """
     if files.suffix(url) == ".zip":
+        from .chats.packs import names_in
         from .chats.whatsapp.archives import exports  # imports Numba
 
         try:
@@ -107,7 +108,13 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
                 msg = f"'{found[0].member}' in the zip is empty; choose 'Export chat' on the phone again"
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
-            return e
+            if e.reason != "not_a_chat":
+                return e
+            names = names_in(url, b"PK")
+            if not names:
+                return ReadError("the zip has no files; fetch it again", url, reason=EMPTY)
+            found_none = f"the zip has no chat and no file in a supported format, only {', '.join(names[:SHOWN])}"
+            return ReadError(f"{found_none}; {cure_of(names[0])}", url, reason=e.reason)
     state = ", and it is not a chat export" if is_named and formats.may_be_chat(url) else ""
     return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
