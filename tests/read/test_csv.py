@@ -182,6 +182,17 @@ def test_a_truncated_file(tmp_path) -> None:
     assert done.unread()["reason"].to_pylist() == ["unreadable"]
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252", "utf-16"])
+def test_a_truncated_file_in_another_charset(tmp_path, charset) -> None:
+    """Nearly all rows before the damage are kept: those of the compressed bytes that are there."""
+    pytest.importorskip("resiliparse")
+    draw = random.Random(3)
+    text = "id,text\n" + "".join(f'{n},"Ça va très bien à l’école {draw.random()}"\n' for n in range(30_000))
+    packed = gzip.compress(text.encode(charset), 1)
+    (tmp_path / "a.csv.gz").write_bytes(packed[: len(packed) // 2])
+    assert dp.read(str(tmp_path / "a.csv.gz"), on_bad_file="skip").count > 13_000
+
+
 def test_workers_make_the_same(tmp_path) -> None:
     """One worker and two write the same bytes."""
     for n in range(4):
