@@ -138,17 +138,14 @@ def _unknown(url: str, *, with_chats: bool, skip: bool) -> Unread:
 
 def _leave_attachments(listing: Listing) -> None:
     """Leave out of a folder with chats the attachments of chats, and pages next to chats in HTML."""
-    from .beside_chats import attachments
+    from .beside_chats import attachments, pages_of_exports
 
     others = {f.url: f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str)}
-    chats = [f for f in listing.found if f.format.is_chat and not f.unread]
-    sent = attachments([f.url for f in chats], others)
-    pages = {f.url for f in chats if formats.FORMATS["html"].claims(f.url)}
-    for url, file in others.items():
-        if url in sent:
-            listing.left_out.append(Unread(url, ATTACHMENT))
-        elif pages and file.format.name == "html":
-            listing.left_out.append(Unread(url, "not_a_chat"))
+    chats = (f for f in listing.found if f.format.is_chat and not f.unread)
+    urls = [f.url for f in chats]
+    sent = attachments(urls, others)
+    pages = pages_of_exports(urls, [url for url, file in others.items() if file.format.name == "html"])
+    listing.left_out += [Unread(url, ATTACHMENT if url in sent else "not_a_chat") for url in sorted(sent | pages)]
     left = {row.file for row in listing.left_out}
     listing.found = [f for f in listing.found if f.url not in left]
 
