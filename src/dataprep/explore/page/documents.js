@@ -27,7 +27,7 @@ function step(one) {
 }
 
 function cuts(stage) {
-  const pieces = stage.cuts.map((one) => h("div", {class: "sample"}, h("h4", {}, one.rule ? name(one.rule) : "cut", ` bytes ${number(one.start)} to ${number(one.end)}`,
+  const pieces = stage.cuts.map((one) => h("div", {class: "sample"}, h("h3", {}, one.rule ? name(one.rule) : "cut", ` bytes ${number(one.start)} to ${number(one.end)}`,
     one.duplicate_of === null ? "" : [", first occurs in ", one.duplicate_of_dataset ? `${one.duplicate_of} of ${one.duplicate_of_dataset}` : link(address("document", {id: one.duplicate_of}), one.duplicate_of)]),
     text(one.text === null ? null : [one.before, h("del", {}, one.text), one.after], "The text is private, or is not available.")));
   const more = stage.n > stage.cuts.length ? h("p", {class: "note"}, `and ${number(stage.n - stage.cuts.length)} more`) : null;
