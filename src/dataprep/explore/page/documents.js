@@ -1,5 +1,5 @@
 // Dropped documents as a list; and one document: each decision about it, each cut, its text.
-import {address, ask, digits, fillTitles, h, link, name, number, pager, place, plural, section, select, size, table, text, title} from "./dom.js";
+import {address, ask, digits, files, fillTitles, h, link, name, number, pager, place, plural, section, select, size, table, text, title} from "./dom.js";
 import {filters, head} from "./clusters.js";
 import {pair} from "./pair.js";
 
@@ -16,7 +16,7 @@ export async function drops(given, about) {
   fillTitles(list).catch(() => {});
   return section("Dropped documents", h("p", {}, `${plural(found.total, "document")}, ${size(found.bytes)} of text.`),
     filters(about, select("order", "sort", [["id", "by id"], ["chance", "by chance"], ["similarity", "least similar first"], ["value", "smallest value first"], ["value_down", "largest value first"], ["bytes", "largest first"], ["source", "by source"], ["stage", "by stage"]], "id")),
-    list, pager(found.total, ROWS, Number(given.page || 0)));
+    list, pager(found.total, ROWS, Number(given.page || 0)), files("drops"));
 }
 
 function step(one) {

@@ -101,6 +101,14 @@ export function pager(total, rows, page) {
   return h("p", {class: "note pager"}, step(page - 1, "← before"), h("span", {}, shown), step(page + 1, "next →"));
 }
 
+// Links to the rows of a list as files.
+export function files(list) {
+  const query = (as, texts) => new URLSearchParams({...place().given, list, as, ...(texts ? {texts: "1"} : {})});
+  const to = (as, texts, words) => h("a", {href: `${place().run}/export?${query(as, texts)}`, download: true}, words);
+  const more = list === "drops" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
+  return h("p", {class: "note"}, "All rows as a file: ", to("parquet", false, "Parquet"), " · ", to("jsonl", false, "JSON Lines"), ...more);
+}
+
 // A control that changes one parameter of the address.
 export function select(label, parameter, options, fallback) {
   const value = place().given[parameter] || fallback || "";

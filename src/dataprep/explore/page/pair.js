@@ -1,7 +1,7 @@
 // Two texts next to each other, with the words that only one of them has.
 import {address, h, link, name} from "./dom.js";
 
-function side(runs, tag) {
+export function side(runs, tag) {
   if (runs === null) return h("p", {class: "missing"}, "The text cannot be shown: it is hidden, was forgotten, or was not saved.");
   const inside = runs.map(([kind, words]) => kind === "changed" ? h(tag, {}, words) : kind === "left out" ? h("span", {class: "gap"}, `⋯ ${words} ⋯`) : words);
   return h("div", {class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": tag === "del" ? "Dropped text" : "Kept text"}, inside.length ? inside : h("i", {}, "an empty text"));
