@@ -115,10 +115,10 @@ def test_a_review_needs_only_the_keyboard(page, rich) -> None:
         chromium.until(f"document.querySelector('h3.over').textContent.includes('{left} documents left')")
 
     try:
-        first = chromium.run("document.querySelector('.pair h4 a').textContent")
+        first = chromium.run("document.querySelector('.pair h3 a').textContent")
         for key, left in (("y", 15), ("n", 14), ("s", 13), ("u", 14), ("u", 15), ("u", 16)):
             press(key, left)
-        assert chromium.run("document.querySelector('.pair h4 a').textContent") == first
+        assert chromium.run("document.querySelector('.pair h3 a').textContent") == first
         press("y", 15)
         assert [(show_id(one.id), one.verdict) for one in review.load(str(rich))] == [(first, "right")]
     finally:

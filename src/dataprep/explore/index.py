@@ -177,7 +177,7 @@ class ExploredRun:
     def index(self) -> RunIndex:
         """Return the index of the results that are in the folder now. Raises the errors of `made`."""
         with self._one_at_a_time:
-            now = _records(self.url)
+            now = records(self.url)
             if self._index is None or now != self._of:
                 if self._index is not None:
                     self._index.database.close()  # what it holds may have been forgotten
@@ -193,7 +193,7 @@ class ExploredRun:
             self._index = None
 
 
-def _records(url: str) -> dict[str, object]:
+def records(url: str) -> dict[str, object]:
     """Return what differs after a result in a run's folder was replaced."""
     found = dict[str, object]()
     for home in (url, *inside(url)):

@@ -4,6 +4,7 @@ import {address, ask, changed, controls, field, h, link, name, number, pager, pe
 const ROWS = 100;
 const UNITS = {docs: "documents", bytes: "bytes", tokens: "tokens, estimated"};
 
+const unseen = (text) => h("span", {class: "unseen"}, text);
 const variables = (style) => Object.fromEntries(style.split(";").map((one) => one.split(":")));
 
 function wedge(came, left) {
@@ -22,7 +23,7 @@ function funnel(about) {
       h("td", {class: "shape"}, wedge(one.in.docs / docs, one.out.docs / docs)), number(one.out.docs),
       h("td", {class: "shape"}, wedge(one.in.bytes / bytes, one.out.bytes / bytes)), size(one.out.bytes)];
   });
-  return table("What each stage left", ["stage", "", "documents", "", "text"], rows, "stages");
+  return table("What each stage left", ["stage", unseen("share of documents"), "documents", unseen("share of text"), "text"], rows, "stages");
 }
 
 export async function sources(given, about) {
