@@ -2,6 +2,7 @@
 
     python scripts/make_pictures.py              the diagrams: SVG without fonts, scripts or links of other sites
     python scripts/make_pictures.py out/demo     also docs/report.png and docs/clusters.png, of the report of this run
+    python scripts/make_pictures.py --explore    also docs/explore.png and docs/explore-threshold.png, of the samples
 
 `make test-docs ARGS=--write-results` draws the pictures of docs/gallery.md, with `funnel`.
 
@@ -18,7 +19,9 @@ import tempfile
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from threading import Thread
 
+import dataprep as dp
 from dataprep import open_dataset
 from dataprep.core.output.run_folder import datasets
 
@@ -154,13 +157,43 @@ def crops(run: Path) -> None:
         shot(start + found, DOCS / "clusters.png", 1000, 560)
 
 
+def explored() -> None:
+    """Write pictures of the page of `dataprep explore`, about a run of the samples."""
+    sys.path.insert(0, str(DOCS.parent / "tests"))
+    from browser import Browser
+    from dataprep.explore.server import ExploreServer
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = f"{folder}/run"
+        docs = dp.Pipeline().run(dp.read(f"{DOCS.parent}/sample_data/*.jsonl*"), out=f"{run}/ingest")
+        dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash(threshold=0.75)).run(docs, out=f"{run}/clean")
+        with ExploreServer([run]) as server, Browser(f"{folder}/profile") as chromium:
+            Thread(target=server.serve_forever, daemon=True).start()
+            (near,) = server.runs[0].index().rows(
+                "SELECT (id >> 40) || ':' || (id & ((1::UBIGINT << 40) - 1)) AS id FROM drops WHERE similarity < 1 "
+                "ORDER BY similarity LIMIT 1"
+            )
+            views = ("explore", f"#0/cluster?id={near['id']}", 640), ("explore-threshold", "#0/threshold?at=0.9", 960)
+            for name, state, high in views:
+                chromium.open("about:blank")
+                chromium.open(server.url + state, 1000, high)
+                chromium.until(f"document.querySelector('main')?.dataset.ready == '{state}'")
+                chromium.until("!document.querySelector('[role=status]')?.textContent.includes('…')")
+                chromium.until("!document.querySelector('.title')?.textContent.startsWith('…')")
+                chromium.shot(DOCS / f"{name}.png")
+            server.shutdown()
+
+
 def main() -> None:
     """Write the diagrams, and the crops of the report of a run that the command line names."""
     (DOCS / "pictures").mkdir(exist_ok=True)
     for name, picture in diagrams().items():
         (DOCS / "pictures" / name).write_text(picture, encoding="utf-8")
+    if "--explore" in sys.argv:
+        explored()
     for run in sys.argv[1:]:
-        crops(Path(run))
+        if run != "--explore":
+            crops(Path(run))
 
 
 if __name__ == "__main__":

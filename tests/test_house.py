@@ -24,7 +24,7 @@ TIERS = [
     {"errors", "lazy"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "inference"}, {"persona"},
-    {"report"}, {"explore"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
+    {"report"}, {"explore", "experiment"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (

@@ -36,6 +36,7 @@ _NAMES = {
     "dedup.suffix_array": "SuffixArray",
     "dedup.url": "URLDedup",
     "errors": "DataprepError",
+    "experiment.run": "experiment",
     "filters.badwords": "BadWords",
     "filters.c4.stage": "C4",
     "filters.classifiers.language": "Language",
@@ -68,7 +69,7 @@ __all__ = sorted([*_HOMES, *_MODULES])  # noqa: PLE0605 - a list all the same
 _load = lazy.loader(__name__, _HOMES, __all__)
 
 
-_PACKAGES = ("read", "train")  # functions with the name of a package
+_PACKAGES = ("experiment", "read", "train")  # functions with the name of a package
 
 
 def __getattr__(name: str) -> Any:
@@ -86,7 +87,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read`, `dp.train` and `dp.tools.forget` the functions, although packages have these names too.
+    """Keeps `dp.experiment`, `dp.read` and `dp.train` the functions, although packages have these names too.
 
     Importing a package assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """

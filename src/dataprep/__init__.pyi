@@ -16,6 +16,7 @@ from .dedup.semantic import SemDeDup as SemDeDup
 from .dedup.suffix_array import SuffixArray as SuffixArray
 from .dedup.url import URLDedup as URLDedup
 from .errors import DataprepError as DataprepError
+from .experiment.run import experiment as experiment
 from .filters.badwords import BadWords as BadWords
 from .filters.c4.stage import C4 as C4
 from .filters.classifiers.language import Language as Language

@@ -1,4 +1,4 @@
-"""Tools beside the steps of a recipe: runners, functions for finished results, and training for special cases.
+"""Tools in addition to the steps of a recipe: runners, functions for finished results, and special trainings.
 
 >>> import dataprep as dp
 >>> docs = dp.read("crawl/*.jsonl.zst")                                                                # doctest: +SKIP

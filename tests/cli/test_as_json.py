@@ -92,7 +92,7 @@ def test_problems_are_listed(dataprep, run):
     assert (code, found["good"]) == (1, False)
     (problem,) = found["folders"][0]["problems"]
     assert problem["file"] == f"data/{shard.name}"
-    assert "bytes" in problem["problem"]
+    assert "content" in problem["problem"]
     assert problem["fix"]
 
 

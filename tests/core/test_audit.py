@@ -63,7 +63,10 @@ COLUMNS = {
 def test_every_string_of_a_column_is_read(tmp_path, name) -> None:
     """Whatever it lies in, each string of each row is there, as a cell."""
     table, expected = COLUMNS[name]
-    pq.write_table(table, tmp_path / "a.parquet")
+    try:
+        pq.write_table(table, tmp_path / "a.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this version of pyarrow writes no views")
     schema, *found = strings_of(str(tmp_path / "a.parquet"))
     assert (schema.place, schema.how, schema.values[0]) == ("the schema", CELL, "c")
     assert [(s.place, s.values) for s in found] == expected

@@ -231,11 +231,11 @@ def test_documents_replace_documents_only(tmp_path, name):
     assert place.read_bytes() == whole
     for theirs in OTHERS.values():
         place.write_bytes(theirs)
-        with pytest.raises(StaleOutput, match=f"{name} exists and does not hold documents that dataprep wrote"):
+        with pytest.raises(StaleOutput, match=f"{name} exists and does not contain documents that dataprep wrote"):
             docs(tmp_path).write(str(place))
         assert place.read_bytes() == theirs
     pq.write_table(pa.table({"id": [1], "text": ["x"]}), place)
-    with pytest.raises(StaleOutput, match="exists and does not hold"):
+    with pytest.raises(StaleOutput, match="exists and does not contain"):
         docs(tmp_path).write(str(place))
 
 

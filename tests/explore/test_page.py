@@ -9,7 +9,9 @@ import pytest
 pytest.importorskip("duckdb")
 
 import browser
+from dataprep.core.model.batch import show_id
 from dataprep.explore.server import ExploreServer
+from dataprep.history import review
 
 pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is not installed")
 CUT_OFF = """[...document.querySelectorAll('body *')]
@@ -96,7 +98,28 @@ def test_the_slider_shows_another_threshold(page) -> None:
     chromium.run("""(() => { const one = document.querySelector('[type=range]'); one.value = 0.99;
       one.dispatchEvent(new Event('change')); })()""")
     chromium.until("document.querySelector('main').dataset.ready.endsWith('at=0.99')")
+    chromium.until("document.querySelector('.tiles') !== null")
     figures = chromium.run("[...document.querySelectorAll('.tiles dd')].map((one) => one.textContent)")
     assert int(figures[1]) > 0
     assert "threshold=0.99, bands=" in chromium.run("document.querySelector('code').textContent")
     assert chromium.run("document.querySelectorAll('.pair').length") > 0
+
+
+def test_a_review_needs_only_the_keyboard(page, rich) -> None:
+    """y, n and s judge the document that is shown and go on to the next; u takes the last answer back."""
+    chromium = shown(page, "#0/review?stage=MinHash&reason=near_duplicate")
+
+    def press(key, left):
+        chromium.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+        chromium.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        chromium.until(f"document.querySelector('h3.over').textContent.includes('{left} documents left')")
+
+    try:
+        first = chromium.run("document.querySelector('.pair h4 a').textContent")
+        for key, left in (("y", 15), ("n", 14), ("s", 13), ("u", 14), ("u", 15), ("u", 16)):
+            press(key, left)
+        assert chromium.run("document.querySelector('.pair h4 a').textContent") == first
+        press("y", 15)
+        assert [(show_id(one.id), one.verdict) for one in review.load(str(rich))] == [(first, "right")]
+    finally:
+        (rich.parent / f"{rich.name}.review.parquet").unlink(missing_ok=True)

@@ -281,7 +281,7 @@ def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> Non
     out = str(tmp_path / "out")
     assert dp.Pipeline().run(first, out).count == 2
     write_list(first.url, np.array([0], np.uint64))
-    with pytest.raises(StaleOutput, match=f"documents that {out} may hold were forgotten since it was made: run `"):
+    with pytest.raises(StaleOutput, match=f"documents that {out} may contain were forgotten since it was made: run `"):
         dp.Pipeline().run(first, out)
     assert [row["text"] for row in dp.Pipeline().run(first, out, replace=True)] == ["b"]
 

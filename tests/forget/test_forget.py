@@ -227,7 +227,7 @@ def test_duplicates_are_told_and_forgotten_on_request(home, dataprep):
     (home / "ids.txt").write_text(f"{show_id(exact)}\n{near}\n")
     code, out, _ = dataprep("forget", run, "--ids", home / "ids.txt", "--of", "clean", "--with-copies")
     assert code == 0
-    assert "2 documents may carry the same text (forgotten too)" in out
+    assert "2 documents may contain the same text (forgotten too)" in out
     assert f"was dropped for {show_id(exact)} (Exact, similarity 1.000)" in out
     assert "rows.json (the input itself)" in out
     assert not [t for t in texts(run / "web") if t in (WEB[7], WEB[9])]
@@ -490,7 +490,7 @@ def test_files_of_ids(tmp_path):
     (tmp_path / "odd.txt").write_text("five\n")
     (tmp_path / "less.txt").write_text("-5\n")
     for name, sentence in {
-        "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "holds no ids",
+        "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "contains no ids",
         "odd.txt": "'five' is not a document id", "less.txt": "'-5' is not a document id",
     }.items():  # fmt: skip
         with pytest.raises(PlanError, match=sentence):

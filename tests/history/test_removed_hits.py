@@ -131,5 +131,5 @@ def test_moved_input_is_one_sentence(tmp_path):
     out = str(tmp_path / "out")
     dp.Pipeline(dp.C4()).run(docs, out)
     (tmp_path / "0.jsonl").rename(tmp_path / "moved")
-    with pytest.raises(ReadError, match="is missing; put it back"):
+    with pytest.raises(ReadError, match="is missing; restore the original file"):
         find_removed(out, MENU, Serial())

@@ -86,7 +86,7 @@ def test_an_archive_without_texts(tmp_path) -> None:
     """A tar of pictures is one sentence; a zip of them is of unknown type, as before."""
     with pytest.raises(ReadError, match=r"the archive has no file in a supported format, only a\.png"):
         dp.read(packed(tmp_path / "a.tar", {"a.png": b"x"})).table()
-    with pytest.raises(ReadError, match="holds no exported chat"):
+    with pytest.raises(ReadError, match="contains no exported chat"):
         dp.read(packed(tmp_path / "b.zip", {"a.png": b"x"}))
 
 

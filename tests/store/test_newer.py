@@ -34,7 +34,7 @@ STATE = [
     "clean/steps/*/verdicts.json", "shards/manifest.json", "shards/recipe.json", "shards/origin.json",
     "tokenizer/receipt.json",
 ]  # fmt: skip
-SAYS = "has format 2, and this dataprep reads 1; install a newer dataprep"
+SAYS = "has format 2, and this version of dataprep reads 1; install a newer dataprep"
 
 
 def snapshot(folder):

@@ -14,12 +14,13 @@ from .options import say
 def explore(
     folders: Annotated[list[str], typer.Argument(metavar="DIR...", help="The folders of one or several runs.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any free port.")] = 0,
+    reviewer: Annotated[str, typer.Option(help="The name saved with judgements; by default, that of the user.")] = "",
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Serve a page to this machine on which the removals of runs are explored; nothing is written."""
+    """Serve a page to this machine on which the removals of runs are explored, and judged in a sample."""
     from dataprep.explore.server import ExploreServer
 
-    with ExploreServer(folders, port) as server:
+    with ExploreServer(folders, port, reviewer) as server:
         say(f"{server.url} - Ctrl-C ends")
         if open_:
             webbrowser.open(server.url)

@@ -65,7 +65,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Write one HTML page about a run, from the input to token shards and training; it needs no other "
                "files."),
         Listed("explore", "explore", "explore", prints=True, help=
-               "Serve a page to this machine on which the removals of runs are explored; nothing is written."),
+               "Serve a page to this machine on which the removals of runs are explored, and judged in a sample."),
         Listed("why", "why", "why", prints=True, reads=("folder",), help=
                "Show why a document was dropped or cut: stages, reasons, spans, texts, and the document kept for it."),
         Listed("clusters", "clusters", "clusters", prints=True, reads=("folder",), help=
@@ -100,6 +100,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Train a GPT on token shards, or fine-tune one on messages."),
         Listed("evaluate", "evaluate", "evaluate", prints=True, help=
                "Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."),
+        Listed("experiment", "experiment", "experiment", help=
+               "Train the same model on versions of a corpus, and compare their losses on held-out documents, with "
+               "intervals."),
         Listed("chat", "chat", "chat", prints=True, help=
                "Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
         Listed("generate", "chat", "generate", prints=True, help=
@@ -137,7 +140,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
 }  # fmt: skip
 COMMANDS = {one.name: one for panel in PANELS.values() for one in panel}
 NEEDS = {  # packages, and the extra that installs them, without which a command can only say so
-    ("torch", "train"): ("demo", "train", "evaluate", "chat", "generate", "export-model"),
+    ("torch", "train"): ("demo", "train", "evaluate", "experiment", "chat", "generate", "export-model"),
     ("duckdb", "explore"): ("explore",),
     ("fasttext", "langid"): ("train-langid", "train-quality"),
 }
@@ -217,7 +220,7 @@ def loaded(command: Any) -> Any:
 def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
     """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
 
-    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
+    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced in the meantime.
     """
 
     @functools.wraps(command)

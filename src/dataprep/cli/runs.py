@@ -144,7 +144,7 @@ def _print_copies(console: Console, copies: Any, *, with_copies: bool) -> None:
     if not copies:
         return
     tail = "forgotten too" if with_copies else "not forgotten; use --with-copies to forget them"
-    console.print(f"[yellow]{counted(len(copies), 'document')} may carry the same text ({tail}):[/]")
+    console.print(f"[yellow]{counted(len(copies), 'document')} may contain the same text ({tail}):[/]")
     for copy in copies[:SHOWN]:
         similarity = "" if copy.similarity is None else f", similarity {copy.similarity:.3f}"
         relation = "was kept for" if copy.is_kept else "was dropped for"
@@ -289,7 +289,7 @@ def _tuning(*, train: bool, **given: Any) -> Any:
     if not train:
         named = next((name for name in ("init_from", "preset", "settings") if given[name]), None)
         if named is not None:
-            msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} is about training; add --train"
+            msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} applies only to training; add --train"
             raise PlanError(msg)
         return None
     from dataprep.inference.tune import Tuning

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.tables import Cut, Drop, row_object
+from dataprep.core.model.tables import Cut, Drop
 from dataprep.core.output.forget_list import REASON
 from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
@@ -48,11 +48,7 @@ def _drops_of(index: RunIndex, ids: Sequence[int]) -> dict[int, list[Drop]]:
     rows = index.rows(
         "SELECT * FROM drops WHERE list_contains(?::UBIGINT[], id) ORDER BY id, duplicate_of IS NULL", [list(ids)]
     )
-    return {id_: [_drop(index, row) for row in some] for id_, some in groupby(rows, lambda row: row["id"])}
-
-
-def _drop(index: RunIndex, row: dict[str, Any]) -> Drop:
-    return row_object(Drop, row, folder=index.folders[row["folder"]])
+    return {id_: [index.drop(row) for row in some] for id_, some in groupby(rows, lambda row: row["id"])}
 
 
 def pair(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
@@ -81,7 +77,8 @@ def pair_of(index: RunIndex, documents: DocumentsAsRead, drop: Drop) -> dict[str
     kept = drop.duplicate_of
     return {
         "id": show_id(drop.id), "stage": drop.stage, "reason": drop.reason, "similarity": drop.similarity,
-        "value": drop.value, "label": drop.label, "folder": drop.folder, "source": drop.source,
+        "value": drop.value, "label": drop.label, "folder": drop.folder,
+        "source": drop.source if rows[0] is None else rows[0]["source"],
         "duplicate_of": None if kept is None else show_id(kept), "duplicate_of_dataset": drop.duplicate_of_dataset,
         "kept_source": None if rows[1] is None else rows[1]["source"],
         "dropped": _side(texts[0], sides[0]), "kept": _side(texts[1], sides[1]),
@@ -95,11 +92,14 @@ def _side(text: str | None, side: DiffSide) -> list[list[str]] | None:
 
 
 def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return the decisions about a document, `id`: drops, the cuts of each stage, where it is kept; and its text."""
+    """Return the decisions about a document, `id`: drops, the cuts of each stage, where it is kept; and its text.
+
+    For a duplicate, also what `pair` returns.
+    """
     (id_,) = asked.ids("id")[:1]
     fate = follow(index.url, id_)
-    documents = DocumentsAsRead(index.url, [id_])
     drop = fate.drops[0] if fate.drops and fate.drops[0].id == id_ else None
+    documents = DocumentsAsRead(index.url, [id_]) if drop is None else pairs_of(index.url, [drop])
     row = documents.row(id_) if drop is None else documents.dropped(drop)
     is_forgotten = any(one.reason == REASON for one in fate.drops)
     (own,) = index.rows("SELECT count(*) AS n FROM members WHERE id = ? OR (root = ? AND home = 0)", [id_, id_])
@@ -109,8 +109,9 @@ def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         "chars": None if row is None else len(row["text"]),
         "drops": [_step(one) for one in fate.drops],
         "kept_in": fate.home or fate.survivor_in, "survivor": show_id(fate.survivor),
-        "cuts": [] if is_forgotten else [*_span_cuts(documents, fate), *_rule_cuts(index.url, id_)],
+        "cuts": [] if is_forgotten else [*_span_cuts(documents, fate), *_rule_cuts(documents, id_)],
         "has_cluster": own["n"] > 0,
+        "pair": None if drop is None or drop.duplicate_of is None else pair_of(index, documents, drop),
     }  # fmt: skip
 
 
@@ -145,10 +146,10 @@ def _piece(cut: Cut, data: bytes | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rule_cuts(url: str, id_: int) -> list[dict[str, Any]]:
+def _rule_cuts(documents: DocumentsAsRead, id_: int) -> list[dict[str, Any]]:
     """Return the cuts of stages without cut tables, which are run on the document again, by stage."""
     found = []
-    for (folder, stage), some in groupby(rule_cuts(url, id_), lambda cut: (cut.folder, cut.stage)):
+    for (folder, stage), some in groupby(rule_cuts(documents.url, id_, documents), lambda cut: (cut.folder, cut.stage)):
         cuts = list(some)
         pieces = [{"rule": cut.rule, "start": cut.start, "end": cut.end, "before": "", "after": "",
                    "text": None if cut.text is None else cut.text[:CUT_CHARS], "duplicate_of": None,

@@ -6,7 +6,8 @@ would have to remove a document.
 
 Tables:
 
-drops     a row per drop, with the columns of the drop tables (docs/verdicts.md), and folder, an index into `folders`
+drops     a row per drop, with the columns of the drop tables (docs/verdicts.md), folder, an index into `folders`, and
+          chance, a hash of the id
 members   id, root and home of each duplicate, as in `history/clusters.py`
 clusters  root, home, source (of the kept document), removed, bytes, least (similarity), reasons, end_stage, end_reason
           (of the drop of the kept document itself, if a later stage dropped it)
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.core.model.tables import DROPS
+from dataprep.core.model.tables import DROPS, Drop, row_object
 from dataprep.core.output.layout import FORGET_LIST, MANIFEST, RECIPE, inside
 from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import datasets, refuse_newer
@@ -32,8 +33,10 @@ from dataprep.errors import need
 from dataprep.history.clusters import HERE, UNKNOWN, Clusters, NoSurvivor, drop_batches, find_clusters
 from dataprep.history.run_summary import RunAmounts, amounts_of
 from dataprep.store import files
+from dataprep.store.ranks import mix
 from dataprep.unicode.valid import printable
 
+SEED = 30  # of the column chance
 MEMORY = "400MB"  # of DuckDB; it raises an error if queries need more
 NAMES = {"stage": "drops", "reason": "drops", "source": "drops", "kept": "clusters"}  # tables with names
 CLUSTERS = """
@@ -82,6 +85,17 @@ class RunIndex:
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
+    def once(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query without values, which runs only once."""
+        if query not in self.kept:
+            self.kept[query] = self.rows(query)
+        found: list[dict[str, Any]] = self.kept[query]
+        return found
+
+    def drop(self, row: dict[str, Any]) -> Drop:
+        """Return a row of the table `drops` as an object."""
+        return row_object(Drop, row, folder=self.folders[row["folder"]])
+
     def named(self, column: str, shown: str) -> list[str]:
         """Return those of the names of a kind that the page shows as `shown`, without control characters."""
         return [name for name in self.names[column] if printable(name) == shown]
@@ -114,7 +128,7 @@ def made(url: str) -> RunIndex:
 
 def _load_drops(database: Any, url: str) -> list[str]:
     """Fill the table `drops`, and return the folders of its rows."""
-    schema, folders = DROPS.append(pa.field("folder", pa.int32())), list[str]()
+    schema, folders = pa.schema([*DROPS, pa.field("folder", pa.int32()), pa.field("chance", pa.uint64())]), list[str]()
     given = schema.empty_table()
     database.register("given", given)
     database.execute("CREATE TABLE drops AS SELECT * FROM given")
@@ -123,7 +137,8 @@ def _load_drops(database: Any, url: str) -> list[str]:
             folders.append(folder)
         columns = [batch.column(field.name).cast(field.type) for field in DROPS]
         number = pa.array(np.full(batch.num_rows, folders.index(folder), np.int32))
-        _insert(database, "drops", pa.Table.from_arrays([*columns, number], schema=schema))
+        chance = pa.array(mix(batch.column("id").to_numpy(), SEED))
+        _insert(database, "drops", pa.Table.from_arrays([*columns, number, chance], schema=schema))
     return folders
 
 
@@ -164,9 +179,18 @@ class ExploredRun:
         with self._one_at_a_time:
             now = _records(self.url)
             if self._index is None or now != self._of:
-                self._index = None  # what it holds may have been forgotten
+                if self._index is not None:
+                    self._index.database.close()  # what it holds may have been forgotten
+                self._index = None
                 self._index, self._of = made(self.url), now
             return self._index
+
+    def close(self) -> None:
+        """Free the index."""
+        with self._one_at_a_time:
+            if self._index is not None:
+                self._index.database.close()
+            self._index = None
 
 
 def _records(url: str) -> dict[str, object]:

@@ -16,7 +16,7 @@ CLUSTER_ORDERS = {
 DROP_ORDERS = {
     "id": "id", "similarity": "similarity ASC NULLS LAST", "bytes": "bytes DESC NULLS LAST",
     "value": "value ASC NULLS LAST", "value_down": "value DESC NULLS LAST", "source": "source",
-    "stage": "stage, reason", "chance": "hash(id)",
+    "stage": "stage, reason", "chance": "chance",
 }  # fmt: skip
 
 
@@ -122,6 +122,6 @@ def shown(index: RunIndex, row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of the table `drops` with ids and folders as the page shows them."""
     kept = row["duplicate_of"]
     return {
-        **row, "id": show_id(row["id"]), "folder": index.folders[row["folder"]],
-        "duplicate_of": None if kept is None else show_id(kept),
+        **{name: value for name, value in row.items() if name != "chance"}, "id": show_id(row["id"]),
+        "folder": index.folders[row["folder"]], "duplicate_of": None if kept is None else show_id(kept),
     }  # fmt: skip

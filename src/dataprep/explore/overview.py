@@ -13,6 +13,7 @@ from dataprep.history.run_summary import token_shards
 from dataprep.report.colours import style_of
 from dataprep.store import files
 
+from . import review
 from .index import RunIndex
 from .view_query import ViewQuery
 
@@ -56,7 +57,7 @@ def _stage(stage: StageStats) -> dict[str, Any]:
 def suspected(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     """Return the suspicions that need no text, those that concern most text first."""
     amounts = index.amounts
-    pairs = {(row["source"], row["kept"]): row for row in index.rows(PAIRS)}
+    pairs = {(row["source"], row["kept"]): row for row in index.once(PAIRS)}
     found = [
         *suspicions.source_suspicions(amounts.stages, amounts.sources),
         *suspicions.lost_clusters(index.lost, index.rows(LOST)[0]["bytes"]),
@@ -69,12 +70,12 @@ def suspected(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
 
 
 def suspected_by_text(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
-    """Return the suspicions for which texts are read: near-duplicates that are alike only in boilerplate."""
+    """Return the suspicions for which texts are read: near-duplicates alike only in boilerplate; a bad review."""
     if suspected_by_text not in index.kept:
         near = {row["source"]: (row["docs"], row["bytes"]) for row in index.rows(NEAR)}
-        found = suspicions.ranked(suspicions.boilerplate_suspicions(index.url, near))
-        index.kept[suspected_by_text] = [asdict(one) for one in found]
-    return {"suspicions": index.kept[suspected_by_text]}
+        index.kept[suspected_by_text] = suspicions.boilerplate_suspicions(index.url, near)
+    found = [*index.kept[suspected_by_text], *review.suspected(index)]
+    return {"suspicions": [asdict(one) for one in suspicions.ranked(found)]}
 
 
 def matrix(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:

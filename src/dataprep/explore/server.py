@@ -1,8 +1,9 @@
 """The server of the page: Python's standard library, on the loopback address, with a secret token in every URL.
 
 A request needs the token, as other users of this machine can reach the port, and the Host and Origin of this server,
-as a page of another site could send one (`shown/page_server.py`). Only GET is answered, with files of this package and
-with JSON. An error is one sentence, and the server continues.
+as a page of another site could send one (`shown/page_server.py`). It is answered with files of this package and with
+JSON. Only the judgements of a review are sent to the server, which saves them beside the run (`history/review.py`). An
+error is one sentence, and the server continues.
 
 There are few requests, from one person, and each is answered from memory or from files in one thread; a framework with
 an event loop would add dependencies, and would run the same functions in threads.
@@ -10,35 +11,38 @@ an event loop would add dependencies, and would run the same functions in thread
 
 from __future__ import annotations
 
+import getpass
 import importlib.resources
 import json
 import logging
 import math
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from dataprep.errors import DataprepError, PlanError, Replaced, shown
+from dataprep.errors import DataprepError, PlanError, shown
 from dataprep.shown.page_server import ONLY_SELF, PageHandler
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from . import documents, lists, overview, thresholds
+from . import documents, lists, overview, review, thresholds
 from .index import ExploredRun, RunIndex
 from .view_query import ViewQuery
 
 log = logging.getLogger("dataprep")
 
 ADDRESS = "127.0.0.1"
+MOST_BYTES = 1 << 16  # of a judgement
 VIEWS: dict[str, Callable[[RunIndex, ViewQuery], dict[str, Any]]] = {
     "run": overview.run, "suspicions": overview.suspected, "boilerplate": overview.suspected_by_text,
     "matrix": overview.matrix, "clusters": lists.clusters, "cluster": lists.cluster, "drops": lists.drops,
     "titles": documents.titles, "pair": documents.pair, "document": documents.document, "search": documents.search,
-    "thresholds": thresholds.thresholds, "threshold": thresholds.threshold,
+    "thresholds": thresholds.thresholds, "threshold": thresholds.threshold, "review": review.reviewed,
 }  # fmt: skip
 KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 POLICY = f"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; {ONLY_SELF}"
@@ -51,15 +55,17 @@ class ExploreServer(ThreadingHTTPServer):
         runs: the runs, in the order of the page.
         token: the secret first part of all paths.
         policy: the Content-Security-Policy of all replies.
+        reviewer: the name that is saved with each judgement.
 
-    The indexes are made before the server listens. Args: `urls`, the folders of runs; `port`, 0 for any free port.
-    Raises PlanError if it cannot listen there, or as `index.made` does.
+    The indexes are made before the server listens. Args: `urls`, the folders of runs; `port`, 0 for any free port;
+    `reviewer`, "" for the name of the user. Raises PlanError if it cannot listen there, or as `index.made` does.
     """
 
     daemon_threads = True
     policy = POLICY
 
-    def __init__(self, urls: Sequence[str], port: int = 0) -> None:
+    def __init__(self, urls: Sequence[str], port: int = 0, reviewer: str = "") -> None:
+        self.reviewer, self.one_at_a_time = reviewer or _user(), threading.Lock()
         self.runs = [ExploredRun(url) for url in urls]
         for run in self.runs:
             run.index()
@@ -71,6 +77,12 @@ class ExploreServer(ThreadingHTTPServer):
             msg = f"cannot listen on {ADDRESS}:{port} ({e}); choose another --port"
             raise PlanError(msg) from e
 
+    def server_close(self) -> None:
+        """Stop listening, and free the indexes."""
+        super().server_close()
+        for run in self.runs:
+            run.close()
+
     @property
     def url(self) -> str:
         """The address of the page, with the token."""
@@ -81,21 +93,40 @@ class ExploreServer(ThreadingHTTPServer):
         return host in (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
 
     def view(self, run: str, name: str, asked: ViewQuery) -> dict[str, Any]:
-        """Return the data of a view of a run; once more if a result was replaced meanwhile.
+        """Return the data of a view of a run; once more if it failed as a result was replaced meanwhile.
 
         - run: the number of the run, as text.
 
         Raises KeyError if there is no such run or view.
         """
-        chosen, of = VIEWS[name], dict(zip(map(str, range(len(self.runs))), self.runs, strict=True))[run]
+        chosen, of = VIEWS[name], self._run(run)
+        index = of.index()
         try:
-            return chosen(of.index(), asked)
-        except Replaced:
-            return chosen(of.index(), asked)
+            return chosen(index, asked)
+        except Exception:
+            if (again := of.index()) is index:
+                raise
+            return chosen(again, asked)
+
+    def judge(self, run: str, given: Any) -> dict[str, Any]:
+        """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError if it is no answer."""
+        of, answer = self._run(run), review.ReviewAnswer.of(given)
+        with self.one_at_a_time:
+            return review.judge(of.index(), answer, self.reviewer)
+
+    def _run(self, number: str) -> ExploredRun:
+        return dict(zip(map(str, range(len(self.runs))), self.runs, strict=True))[number]
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the names in the library
         """Log one sentence about an error that a connection ended with; the server continues."""
         log.warning("%s", shown(str(sys.exc_info()[1] or "a request failed")))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the user has no name on this machine
+        return "unknown"
 
 
 def _pages() -> dict[str, tuple[bytes, str]]:
@@ -125,13 +156,11 @@ class _ExploreHandler(PageHandler):
         """Send a file of the page, or the data of a view."""
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # the body is not read
-        if not self.is_ours():
-            return
         path, _, query = self.path.partition("?")
-        token, slash, rest = path[1:].partition("/")
-        if not slash or not secrets.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode()):
-            self.say(HTTPStatus.FORBIDDEN, "the address lacks the token; open the one that `dataprep explore` printed")
-        elif rest in self.server.pages:
+        rest = path.partition("/")[2].partition("/")[2]
+        if not self._is_allowed():
+            return
+        if rest in self.server.pages:
             self.send(HTTPStatus.OK, *self.server.pages[rest])
         elif rest == "runs":
             self._json(HTTPStatus.OK, {"runs": [files.name_of(run.url) or run.url for run in self.server.runs]})
@@ -139,23 +168,42 @@ class _ExploreHandler(PageHandler):
             self._view(rest, query)
 
     def do_POST(self) -> None:  # noqa: N802 - the name in the library
-        """Reject the request: nothing is written."""
+        """Save a judgement of the run in the path, `RUN/review`."""
+        run = self.path.partition("?")[0].rpartition("/")[0].rpartition("/")[2]
+        body = self.body(f"/{self.server.token}/{run}/review", MOST_BYTES) if self._is_allowed() else None
+        if body is not None:
+            self._answer(lambda: self.server.judge(run, json.loads(body)))
+
+    def _is_allowed(self) -> bool:
+        """Return whether a request is of the page and has the token; else send an error."""
+        if not self.is_ours():
+            return False
+        token, slash, _ = self.path.partition("?")[0][1:].partition("/")
+        if slash and secrets.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode()):
+            return True
         self.close_connection = True
-        if self.is_ours():
-            self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET")
+        self.say(HTTPStatus.FORBIDDEN, "the address lacks the token; open the one that `dataprep explore` printed")
+        return False
 
     def _view(self, path: str, query: str) -> None:
         """Send the data of the view `RUN/NAME`."""
         run, _, name = unquote(path).partition("/")
+
+        def view() -> dict[str, Any]:
+            return self.server.view(run, name, ViewQuery(dict(parse_qsl(query, errors="strict", max_num_fields=50))))
+
+        self._answer(view)
+
+    def _answer(self, answer: Callable[[], dict[str, Any]]) -> None:
+        """Send what a function returns; a sentence, if it raises an error."""
         try:
-            asked = ViewQuery(dict(parse_qsl(query, errors="strict", max_num_fields=50)))
-            found = self.server.view(run, name, asked)
+            found = answer()
         except KeyError:
             self.say(HTTPStatus.NOT_FOUND, "there is no such page")
         except (DataprepError, ValueError) as e:
             self._json(HTTPStatus.BAD_REQUEST, {"error": shown(str(e))})
         except Exception as e:  # noqa: BLE001 - one view failed, and the next may not
-            log.warning("%s: %s", name, shown(str(e)))
+            log.warning("%s: %s", type(e).__name__, shown(str(e)))
             self._json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(e).__name__}: {shown(str(e))}"})
         else:
             self._json(HTTPStatus.OK, found)

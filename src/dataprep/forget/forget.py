@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import NO_IDS, Ids
 from dataprep.core.output import forget_list, owned
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TOKENS
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
+from dataprep.history import review
 from dataprep.shown.notebook import block
 from dataprep.store import files, lease
 from dataprep.store.atomic import remove_empty
@@ -102,6 +104,7 @@ def forget(
         files.sweep(url)  # half-written files of killed attempts may hold texts
         for member in family.members:
             owned.settle(member.folder.url)
+        cleared += _remove_judgements(url, plan)
         elsewhere = remaining_files(family, plan.lists)
     for index in family.indexes:  # without the lease, which is a file
         remove_empty(files.path_of(index.url), above=files.path_of(url))
@@ -125,6 +128,14 @@ def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[s
         if member.folder.is_sealed:
             cleared += refill_filters(member, runner)
     return removed, cleared
+
+
+def _remove_judgements(url: str, plan: Removal) -> list[str]:
+    """Remove the judgements on the documents beside the folder, and beside the run that it is in; return sentences."""
+    ids = {id_ for some in plan.lists.values() for id_ in some.tolist()}
+    homes = (url, Folder(url.rstrip("/")).parent.url)
+    counts = {review.place_of(home): review.remove(home, ids) for home in homes}
+    return [f"{counted(n, 'judgement')} removed from {at}" for at, n in counts.items() if n]
 
 
 def _remove(plan: Removal, member: Member) -> dict[str, int]:
@@ -169,7 +180,7 @@ def read_ids(path: str) -> Ids:
     else:
         found = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     if not found:
-        msg = f"{path} holds no ids; write one per line, as file:position (3:1745) or as an integer"
+        msg = f"{path} contains no ids; write one per line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
     return _parsed(found)
 

@@ -69,15 +69,16 @@ class StageCuts:
     is_private: bool = False
 
 
-def rule_cuts(url: str, id_: int) -> list[RuleCut]:
+def rule_cuts(url: str, id_: int, documents: DocumentsAsRead | None = None) -> list[RuleCut]:
     """Return the cuts of the stages that record no spans in a document, found by running them on it again.
 
     The stages that `stage_cuts` leaves out are left out here, too.
 
     - url: the run's folder.
+    - documents: documents of the run, among them this one; None: it is read for this call.
     """
     hiding, found = masking(url), list[RuleCut]()
-    for one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
+    for one in stage_cuts(DocumentsAsRead(url, [id_]) if documents is None else documents, id_):
         if not one.is_stored:
             is_quoted = hiding is not None and not one.is_private
             cuts = [RuleCut(one.folder, one.stage, rule, a, b, _piece(one.before, a, b) if is_quoted else None)

@@ -10,10 +10,12 @@ from dataprep.errors import counted
 
 from .boilerplate import alike_in_boilerplate
 from .clusters import NoSurvivor, Overtaken
+from .review import Precision
 
 HALF = 0.5  # of a source: what removes more, is listed
 NO_SURVIVOR, OVERTAKEN, TEXT_LOST = "no_survivor", "source_for_source", "text_lost"
 TOOK_SOURCE, BOILERPLATE, NEARLY_ALL = "reason_took_source", "boilerplate", "nearly_all"
+JUDGED_WRONG, GOOD = "judged_wrong", 0.9  # the share of right drops, below which a reason is listed
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,23 @@ def boilerplate_suspicions(url: str, near: Mapping[str, tuple[int, int]]) -> lis
         about = f"{one}; about {counted(docs, 'document')} in all"
         found.append(Suspicion(BOILERPLATE, about, docs, size, one.source))
     return found
+
+
+def judged_wrong(stage: str, reason: str, found: Precision, docs: int, n_bytes: int) -> list[Suspicion]:
+    """Return the suspicion about a reason that was wrong too often in a review; none if this is not certain.
+
+    Args:
+        stage: the stage of the drops.
+        reason: their reason.
+        found: the precision by the judgements.
+        docs: the number of all drops for this reason.
+        n_bytes: their bytes.
+    """
+    if found.high >= GOOD:
+        return []
+    wrong, share = 1 - found.share, f"{found.share:.0%} ({found.low:.0%} to {found.high:.0%})"
+    what = f"by {counted(found.n, 'judgement')}, {share} of the drops by {stage} as {reason} are right"
+    return [Suspicion(JUDGED_WRONG, what, round(wrong * docs), round(wrong * n_bytes), stage=stage, reason=reason)]
 
 
 def ranked(found: Sequence[Suspicion]) -> list[Suspicion]:

@@ -54,10 +54,10 @@ def export_adapter(
     loaded, saved = load_model(Path(model), merge=False)
     config = TrainConfig.from_dict(saved["config"])
     if config.lora is None:
-        msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the model itself"
+        msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the complete model"
         raise PlanError(msg)
     if EMBEDDING in config.lora_targets:
-        msg = f"{model} also trained its embedding, which an adapter does not hold; export the model itself"
+        msg = f"{model} also trained its embedding, which an adapter does not contain; export the complete model"
         raise PlanError(msg)
     if architecture_of(config.model, model).weights is not llama.weights:
         msg = f"{model} has the names of GPT-2, which an adapter here does not have; export the model itself"

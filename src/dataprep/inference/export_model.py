@@ -56,8 +56,8 @@ def export_model(
     """
     loaded = open_model(model)
     if loaded[0].rule.prefix:
-        msg = f"{model} was trained with another objective than 'next', and reads a prompt as a whole; Llama cannot, "
-        msg += "so pass a model that was trained with objective='next'"
+        msg = f"{model} was trained with an objective other than 'next': it attends to the whole prompt. "
+        msg += "Llama does not; pass a model that was trained with objective='next'"
         raise PlanError(msg)
     architecture = architecture_of(loaded[0].config, model)
     if adapter is not None:

@@ -147,7 +147,7 @@ def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
 def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     kind = config.get("model_type")
     if kind != "llama":
-        msg = f"{where} holds a model of type {kind!r}; pass a model of type 'llama'"
+        msg = f"{where} contains a model of type {kind!r}; pass a model of type 'llama'"
         raise PlanError(msg)
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     heads, width = config["num_attention_heads"], config["hidden_size"]
@@ -159,7 +159,7 @@ def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     }
     unlike = [f"{name}={found!r} instead of {ours!r}" for name, (found, ours) in wanted.items() if found != ours]
     if unlike:
-        msg = f"{where} holds a model that cannot be trained here: it has {', '.join(unlike)}; choose another model"
+        msg = f"{where} contains a model that cannot be trained here: it has {', '.join(unlike)}; choose another model"
         raise PlanError(msg)
     return ModelConfig(
         n_layers=config["num_hidden_layers"], n_heads=heads, d_model=width, d_ff=config["intermediate_size"],

@@ -27,10 +27,10 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 
     Args:
         talk: the conversation.
-        source: where lines are read, by default stdin.
-        target: where answers are printed, by default stdout. If both are terminals, lines about the model, a prompt and
-            the name of the speaker are shown. Otherwise only the answers are printed, one per line, and the lines about
-            the model are written to stderr.
+        source: the stream from which lines are read, by default stdin.
+        target: the stream to which answers are printed, by default stdout. If both are terminals, lines about the
+            model, a prompt and the name of the speaker are shown. Otherwise only the answers are printed, one per line,
+            and the lines about the model are written to stderr.
     """
     _Terminal(talk, source or sys.stdin, target or sys.stdout).run()
 

@@ -3,8 +3,8 @@
 An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
 error of the model is one sentence, on the page and in the terminal, and the server continues.
 
-A page of another site must not reach the model (`shown/page_server.py`): the Host header must be an IP address or a
-known name. The history of the conversation is stored in the page, not by the server.
+Pages of other sites must not be able to use the model (`shown/page_server.py`): the Host header must be an IP address
+or a known name. The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class _Handler(PageHandler):
 
     def do_POST(self) -> None:  # noqa: N802 - the name in the library
         """Send an answer, in chunks, as it is generated."""
-        body = self._body() if self.is_ours() else None
+        body = self.body("/answer", MOST_BYTES) if self.is_ours() else None
         if body is None:
             return
         try:
@@ -187,27 +187,6 @@ class _Handler(PageHandler):
         else:
             with closing(answer) as pieces:
                 self._stream(first, pieces)
-
-    def _body(self) -> bytes | None:
-        """Return the body of a request for an answer; None after an error was sent."""
-        lengths = set(self.headers.get_all("Content-Length", []))
-        length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
-        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-        closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
-        if self.path.partition("?")[0] != "/answer":
-            self.say(HTTPStatus.NOT_FOUND, "there is nothing to send to here; answers are at /answer")
-        elif kind != "application/json":
-            self.say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
-        elif not re.fullmatch(r"[0-9]+", length):
-            self.say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
-        elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-            self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have {MOST_BYTES:,} bytes at most")
-        elif len(body := self.rfile.read(int(length))) < int(length):
-            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
-        else:
-            self.close_connection = closing_now
-            return body
-        return None
 
     def _stream(self, first: str, pieces: Iterator[str]) -> None:
         self.head(HTTPStatus.OK, TEXT, {"Transfer-Encoding": "chunked"})

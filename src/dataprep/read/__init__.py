@@ -96,9 +96,10 @@ def read(
         max_bad_files: the maximum number of bad files with on_bad_file="skip"; None: no maximum.
         max_window: the maximum window of a zstd or xz file in memory, in bytes or as text; None: 128 MiB. Files of
             `zstd --long=31` need "2GiB", the largest value that is allowed.
-        part_size: the stored size of one part, which is the task of one worker, in bytes or as text; None: 256 MiB. For
-            slow stages, such as models, "2MB" distributes a small input over all workers, and less work is lost if a
-            run is killed. Ids do not depend on `part_size`.
+        part_size: the maximum stored size of one part, which is the task of one worker, in bytes or as text; None: 32
+            MiB for an input of up to 8 GiB, more for larger ones, and never over 256 MiB. For slow stages, such as
+            models, "2MB" distributes a small input over all workers, and less work is lost if a run is killed. Ids do
+            not depend on `part_size`.
         options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or
             date_order="dmy". For JSON Lines, CSV and Parquet, source="field:NAME" or "field:OUTER.INNER" takes the
             source of each document from a field.

@@ -104,7 +104,7 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
             with exports(url) as found:
                 is_empty = not any(export.first_bytes() for export in found)
             if is_empty:
-                msg = f"'{found[0].member}' in the zip is empty; choose 'Export chat' on the phone again"
+                msg = f"'{found[0].member}' in the zip is empty; export the chat again on the phone"
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
             return e

@@ -86,7 +86,7 @@ class FolderContents:
 
 
 def survey(folder: str) -> FolderContents:
-    """Return what a folder, or a file, contains; files are opened to find formats and fields, but not read whole.
+    """Return the content of a folder or file; files are opened to find formats and fields, but not read completely.
 
     Raises ReadError if it does not exist or is empty, PlanError if no file in it has a format that `dp.read` knows.
     """

@@ -88,7 +88,7 @@ class Trust:
         """
         total = self.good + self.bad
         if not total and self.whole:
-            msg = "the file holds no records; remove it or fetch it again"
+            msg = "the file contains no records; remove it or fetch it again"
             raise ReadError(msg, self.url, 0, reason="empty")
         if self.bad and not self.good:
             self._give_up(f"all {total:,} records are bad" if total > 1 else "its only record is bad")

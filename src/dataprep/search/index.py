@@ -140,7 +140,7 @@ class SuffixIndex:
         needs 5 bytes of memory per byte of a shard (a share of the corpus of at most 64 MB), that is 320 MB. A document
         of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
 
-        Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
+        Raises StaleOutput if `out` contains other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
         url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))

@@ -6,6 +6,7 @@ other name could be one that somebody else's DNS resolves to this machine; and a
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -42,7 +43,7 @@ class PageHandler(BaseHTTPRequestHandler):
         """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
-            self.say(HTTPStatus(code), "the request is not HTTP that this server reads")
+            self.say(HTTPStatus(code), "the request is not valid HTTP")
         elif self.is_ours():
             self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
 
@@ -57,8 +58,29 @@ class PageHandler(BaseHTTPRequestHandler):
         if good:
             self.say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
         else:
-            self.say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+            self.say(HTTPStatus.FORBIDDEN, "this server accepts requests only from its page at the printed address")
         return False
+
+    def body(self, path: str, most: int) -> bytes | None:
+        """Return the body of a JSON request to `path`, of at most `most` bytes; None after an error was sent."""
+        lengths = set(self.headers.get_all("Content-Length", []))
+        length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
+        if self.path.partition("?")[0] != path:
+            self.say(HTTPStatus.NOT_FOUND, f"there is nothing to send to here; answers are at {path}")
+        elif kind != "application/json":
+            self.say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
+        elif not re.fullmatch(r"[0-9]+", length):
+            self.say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
+        elif len(length) > len(str(most)) or int(length) > most:
+            self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {most:,} bytes")
+        elif len(body := self.rfile.read(int(length))) < int(length):
+            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
+        else:
+            self.close_connection = closing_now
+            return body
+        return None
 
     def say(self, status: HTTPStatus, text: str) -> None:
         """Send a sentence."""

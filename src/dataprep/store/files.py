@@ -216,7 +216,7 @@ def _walked(folder: str) -> Iterator[str]:
 
 
 def _not_listed(error: OSError) -> None:
-    """Raise ReadError for a local folder that cannot be listed, unless it was removed meanwhile."""
+    """Raise ReadError for a local folder that cannot be listed, unless it was removed in the meantime."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         msg = f"cannot be opened ({error.strerror}); check the path"
         raise ReadError(msg, error.filename) from error
@@ -274,7 +274,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
 
 @contextlib.contextmanager
 def open_arrow(url: str) -> Iterator[Any]:
-    """Yield a file for pyarrow to read in threads of its own; of a local file, it is one that is no Python object.
+    """Yield a file that pyarrow can read in its own threads; a local file is opened without a Python object.
 
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
@@ -305,8 +305,11 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
         if fs._intrans:  # noqa: SLF001 - whether a transaction has begun
             yield from _joined(fs, path)
             return
-        with fs.transaction, fs.open(path, "wb") as f:
-            yield f
+        try:
+            with fs.transaction, fs.open(path, "wb") as f:
+                yield f
+        finally:  # older versions of fsspec leave a transaction open that fails at its end
+            fs._intrans, fs._transaction = False, None  # noqa: SLF001
         return
     with whole(path_of(url), synced=synced) as f:
         yield f

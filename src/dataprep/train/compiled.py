@@ -26,7 +26,7 @@ from .model.masks import Mask
 SHAPES = 64
 """Shapes of its inputs for which a function is compiled in one run."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
-"""Largest difference of a token's vector, relative to its length: rounding is a tenth of it, wrong values are 1."""
+"""Maximum relative difference of a token's vector: rounding causes a tenth of it, and wrong values about 1."""
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -82,8 +82,8 @@ def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
             yield
         except FailOnRecompileLimitHit as e:
             msg = (
-                f"torch.compile met more than {SHAPES} shapes of one function, and would run it uncompiled: set "
-                "compile=False (--set compile=False), which trains every step uncompiled"
+                f"torch.compile encountered more than {SHAPES} shapes of one function, and would run it uncompiled: "
+                "set compile=False (--set compile=False), which trains every step uncompiled"
             )
             raise DataprepError(msg) from e
 

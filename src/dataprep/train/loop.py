@@ -89,14 +89,15 @@ def train(
     CPU.
 
     Raises PlanError if the config is invalid, if there are too few tokens for one row, or if the sets cannot be mixed;
-    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
-    InUse if another process trains into `out`.
+    StaleOutput if `out` contains a run of other tokens or another config; CorruptShard for a damaged shard or
+    checkpoint; InUse if another process trains into `out`.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
-    positive("stop_at", stop_at)
+    positive("stop_at", stop_at, optional=True)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
+        world.check_same({**config.flat(), "stop_at": stop_at, "resume": resume})
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
         with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):
             run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
@@ -148,7 +149,7 @@ def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Ask
         run.roll_back(failed)
         metrics.rewind(run.step)
         metrics.add([{"step": run.step, "rolled_back_from": failed, "skipped": guard.skipped}])
-        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data between is stepped over")
+        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data in between is skipped")
         window.restart()
 
 

@@ -23,7 +23,7 @@ from .model.gpt import GPT, capped
 from .model.masks import Mask
 
 BLOCK = 1 << 24
-"""Most scores in a tensor on the CPU: 64 MiB in float32. Fewer are one block, by torch's own cross entropy."""
+"""Maximum count of scores in a tensor on the CPU: 64 MiB in float32. Fewer are one block, by torch's cross entropy."""
 SHARE = 64
 """On CUDA a tensor has at most this part of the card's memory: each block reads and adds to the gradient of all inputs,
 so that few large ones are faster."""
@@ -34,7 +34,7 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
 
     - ids_BT: the inputs of B rows of T tokens, int64.
     - targets_BT: the targets of these rows, int64.
-    - mask: which inputs attend to which; None: causal attention.
+    - mask: the inputs to which each input attends; None: causal attention.
     """
     return token_nats_and_more(model, ids_BT, targets_BT, mask)[0]
 

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .checkpoint import rejected
 from .config import TrainConfig
 from .data.rows import Rows
 from .data.sets import to_device
@@ -36,9 +40,38 @@ def adamw(model: nn.Module, config: TrainConfig, world: World = ALONE) -> torch.
         {"params": [p for n, p in params.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},
     ]
     fused = next(iter(params.values())).device.type in {"cuda", "cpu"}  # one kernel; on the CPU a fifth of the time
+    betas = (float(config.betas[0]), float(config.betas[1]))  # torch refuses whole numbers
     if config.shard_optimizer and world.ranks > 1:
-        return ShardedAdamW(groups, world, lr=config.lr, betas=config.betas, fused=fused)
-    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
+        return ShardedAdamW(groups, world, lr=config.lr, betas=betas, fused=fused)
+    return torch.optim.AdamW(groups, lr=config.lr, betas=betas, fused=fused)
+
+
+def take_moments(optimizer: torch.optim.AdamW, saved: Mapping[str, Any], path: Path) -> None:
+    """Load the moments of a checkpoint's optimiser; learning rate, weight decay and so on are those of `optimizer`.
+
+    - saved: the result of the `state_dict` of an optimiser for the same parameters.
+    - path: the checkpoint's path, for the message.
+
+    Raises CorruptShard if the moments are of other parameters.
+    """
+    if isinstance(optimizer, ShardedAdamW):
+        parameters = [share.parameter for share in optimizer.shares]
+    else:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    state = saved.get("state")
+    moments = [state.get(i) for i in range(len(parameters))] if isinstance(state, dict) else []
+    if len(moments) != len(parameters) or not all(map(_are_of, moments, parameters)):
+        raise rejected(path, "its optimizer has not the moments of this model")
+    groups = torch.optim.AdamW.state_dict(optimizer)["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _are_of(moments: Any, parameter: Tensor) -> bool:
+    """Return whether these are AdamW's moments of a parameter, and the number of its steps."""
+    shapes = {"step": (), "exp_avg": tuple(parameter.shape), "exp_avg_sq": tuple(parameter.shape)}
+    if not isinstance(moments, dict) or moments.keys() != shapes.keys():
+        return False
+    return all(isinstance(moments[name], Tensor) and tuple(moments[name].shape) == shapes[name] for name in shapes)
 
 
 def step_once(

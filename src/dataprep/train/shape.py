@@ -41,12 +41,12 @@ BY_LAYER = (
 PerLayer: TypeAlias = Any
 
 
-def positive(name: str, value: Any) -> None:
-    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40.
+def positive(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise PlanError unless `value` is a whole number above 0 and below 2**40, or None if it is optional.
 
     - name: for the message.
     """
-    if value is not None and not (is_a(value, int) and 0 < value < 1 << 40):
+    if not (value is None and optional) and not (is_a(value, int) and 0 < value < 1 << 40):
         msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if is_a(value, int) else ''}"
         raise PlanError(msg)
 
@@ -124,14 +124,14 @@ class ModelConfig:
     n_heads: int = 4
     d_model: int = 256
     context: int = 256
-    """Tokens per training row, and the most that attention reaches."""
+    """Tokens per training row, and the maximum range of attention."""
     n_kv_heads: int | None = None
     d_ff: int | None = None
     rope_base: PerLayer = 10_000.0
     tied: bool = True
-    """Score the next token with the matrix that embeds tokens; False: with one of its own."""
+    """Score the next token with the embedding matrix; False: with a separate matrix."""
     norm_eps: float = 1e-5
-    """Added to the mean square before its root is taken."""
+    """Number that is added to the mean square before its root is taken."""
     positions: PerLayer = "rope"
     rope_scaling: PerLayer = "none"
     rope_factor: PerLayer = 1.0
@@ -163,20 +163,10 @@ class ModelConfig:
         for name in BY_LAYER:
             object.__setattr__(self, name, _per_layer(getattr(self, name)))
         self._check_values()
-        for name in (
-            "n_layers",
-            "n_heads",
-            "d_model",
-            "context",
-            "n_kv_heads",
-            "d_ff",
-            "head_width",
-            "rope_context",
-            "latent",
-            "rotated_width",
-            "experts_used",
-        ):
+        for name in ("n_layers", "n_heads", "d_model", "context", "experts_used"):
             positive(name, getattr(self, name))
+        for name in ("n_kv_heads", "d_ff", "head_width", "rope_context", "latent", "rotated_width"):
+            positive(name, getattr(self, name), optional=True)
         in_range(self, "norm_eps", 1e-12, 0.1)
         in_range(self, "dropout", 0, 0.9)
         in_range(self, "balance", 0, 10)
@@ -212,7 +202,7 @@ class ModelConfig:
                     raise PlanError(msg)
         for name in ("reach", "stride"):
             for value in _values(getattr(self, name)):
-                positive(name, value)
+                positive(name, value, optional=name == "reach")
         for name in ("sinks", "experts", "experts_shared"):
             for value in _values(getattr(self, name)):
                 if not (is_a(value, int) and value == 0):

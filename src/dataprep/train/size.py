@@ -27,7 +27,7 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
     needed, there = memory_of(shape), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         msg = f"{where} states context={shape.context:,}, which takes {needed / 1e9:,.0f} GB of memory, and there "
-        msg += f"are {there / 1e9:,.0f} GB; put back the file that was written, or train with a lower model.context"
+        msg += f"are {there / 1e9:,.0f} GB; restore the original file, or train with a lower model.context"
         raise PlanError(msg)
 
 
@@ -37,6 +37,18 @@ def weights_of(shape: ModelConfig, vocab_size: int) -> int:
     places = {layer.position.way: layer.position.n_weights(layer) for layer, _ in shape.kinds()}
     blocks += sum(n * layer.position.n_weights(layer) for layer, n in shape.kinds() if layer.position.way == "scored")
     return blocks + places.get("added", 0) + shape.d_model * vocab_size * (1 if shape.tied else 2)
+
+
+def flops_of(shape: ModelConfig, vocab_size: int) -> int:
+    """Return the operations per token of training a model of `shape`, as `GPT.flops_per_token` counts them.
+
+    Rows that only fill up the vocabulary are not counted, and `vocab_size` is the number of the others.
+    """
+    products = 6 * shape.d_model * vocab_size
+    for layer, n in shape.kinds():
+        used = sum(m.n_weights * m.share for m in matrices(layer).values())
+        products += n * (round(6 * used) + parts_of(layer)["attention"].flops(layer))
+    return products
 
 
 def memory_of(shape: ModelConfig) -> int:

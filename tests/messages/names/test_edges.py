@@ -83,7 +83,8 @@ def test_the_three_nearest_names_are_shown(tmp_path):
     assert consent._nearest("Bo Ilze", people) == ["Ilse Bo"]
     assert consent._nearest("Xaver", people) == []
     docs = rows_of(tmp_path, [(who, "hi") for who in people[:4]])
-    with pytest.raises(PlanError, match="authors: 'Ilse'; the nearest authors are 'Ilse Arn', 'Ilse Bo', 'Ilse Cee';"):
+    says = "authors: 'Ilse'; the most similar authors are 'Ilse Arn', 'Ilse Bo', 'Ilse Cee';"
+    with pytest.raises(PlanError, match=says):
         dp.Pipeline(Consent(refused=("Ilse",))).run(docs, out=str(tmp_path / "out"))
 
 

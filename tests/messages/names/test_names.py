@@ -322,7 +322,7 @@ def test_a_listed_name_that_is_nobodys_stops_the_run(tmp_path, listed, nearest, 
         return consented(rows, tmp_path / name, **consent)
 
     for which in ("refused", "allowed"):
-        shown = f"the nearest authors are '{nearest}" if nearest else "write the names as the export does"
+        shown = f"the most similar authors are '{nearest}" if nearest else "write the names as the export does"
         said = rf"1 of 2 names .*'{re.escape(listed)}'; {shown}"
         with pytest.raises(PlanError, match=said):
             run(which, **{which: ("zoe amrani", listed)})

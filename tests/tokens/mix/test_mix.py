@@ -262,7 +262,7 @@ def test_shares_that_do_not_come_out_are_said(two, tmp_path, caplog):
     ("name", "sentence"),
     [
         ("train-00000.docs.parquet", "as the table that was written: "),
-        ("train-00000.idx", "document ends do not rise"),
+        ("train-00000.idx", "document ends do not increase"),
         ("train-00000.bin", "has the id .*, outside the vocabulary of 100"),
     ],
 )

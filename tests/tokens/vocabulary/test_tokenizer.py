@@ -202,7 +202,7 @@ def test_tiktoken_form(tok, tmp_path, monkeypatch):
     again = Tokenizer.load(place)
     assert (again.hash, again.merges) == (tok.hash, tok.merges)
     (tmp_path / "v.tiktoken.json").unlink()
-    with pytest.raises(PlanError, match=r"v.tiktoken holds ranks only, without a v.tiktoken.json"):
+    with pytest.raises(PlanError, match=r"v.tiktoken contains only ranks, without a v.tiktoken.json"):
         Tokenizer.load(place)
     assert Tokenizer.from_tiktoken(place, tok.special, "words").hash == tok.hash
     with pytest.raises(PlanError, match="has no <|endoftext|>"):

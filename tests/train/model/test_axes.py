@@ -26,7 +26,7 @@ from dataprep.train.model import running as linear  # noqa: E402
 from dataprep.train.model.masks import Mask  # noqa: E402
 from dataprep.train.optim import step_once  # noqa: E402
 from dataprep.train.preference import settings_for  # noqa: E402
-from dataprep.train.size import cached, weights_of  # noqa: E402
+from dataprep.train.size import cached, flops_of, weights_of  # noqa: E402
 
 VOCAB, T = 64, 24
 VARIANTS = {
@@ -134,6 +134,8 @@ def test_declared_sizes_are_those_of_the_model(model):
     """The weights that a file's config states, besides norms and scalars, and torch's count of operations."""
     small = [p.numel() for n, p in model.named_parameters() if p.ndim == 1]
     assert weights_of(model.config, VOCAB) == model.n_params - sum(small)
+    unused = (model.head_weight.shape[0] - VOCAB) * model.config.d_model
+    assert flops_of(model.config, VOCAB) == model.flops_per_token - 6 * unused
     x = ids(2)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         token_nats_and_more(model, x, x)[0].sum().backward()

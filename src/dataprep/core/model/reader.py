@@ -112,10 +112,11 @@ class Reader:
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
-        """Return the slices of a file, one per task, as (start, stop, bytes), of about `target` bytes each."""
+        """Return the slices of a file, one per task, as (start, stop, bytes): equal ones of up to `target` bytes."""
         if not self.enters(url) or n_bytes <= target:
             return [(0, None, n_bytes)]
-        return [(a, b, b - a) for a, b in itertools.pairwise([*range(0, n_bytes, target), n_bytes])]
+        n = -(-n_bytes // target)
+        return [(a, b, b - a) for a, b in itertools.pairwise(n_bytes * i // n for i in range(n + 1))]
 
     def enters(self, url: str) -> bool:
         """Return whether a slice of the file can be read without the bytes before it."""
@@ -149,7 +150,7 @@ def recorded(reader: Reader) -> dict[str, Any] | None:
     kind = type(reader)
     fields = {f.name: getattr(reader, f.name) for f in dataclasses.fields(reader)}  # type: ignore[arg-type]
     inner = {name: recorded(value) for name, value in fields.items() if isinstance(value, Reader)}
-    if kind.__module__.partition(".")[0] != "dataprep" or None in inner.values():
+    if kind.__module__.partition(".")[0] != "dataprep" or (inner and reader.plain is reader) or None in inner.values():
         return None
     return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader) | inner}  # type: ignore[call-overload]
 

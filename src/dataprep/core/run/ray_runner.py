@@ -25,7 +25,7 @@ from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_by
 T = TypeVar("T")
 R = TypeVar("R")
 
-ADVICE = "allow more memory, or find what ends the process by Serial()"
+ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ export async function document_(given) {
   const fate = one.drops.map(step);
   const end = one.kept_in ? [h("li", {}, one.survivor, " ", h("span", {class: "kept-text"}, "is kept"), " in ", name(one.kept_in))]
     : one.survivor !== one.id ? [h("li", {class: "lost-text"}, "no survivor: the document kept for it was dropped later")] : [];
-  const both = one.drops.length && one.drops[0].id === one.id && one.drops[0].duplicate_of !== null ? pair((await ask("pair", {id: one.id})).pair) : null;
+  const both = one.pair ? pair(one.pair) : null;
   const whole = one.chars > (one.text || "").length ? `the first ${number(one.text.length)} of ${number(one.chars)} characters` : one.chars === null ? "" : plural(one.chars, "character");
   return [
     section(`Document ${one.id}`, h("p", {}, one.source === null ? "" : ["of the source ", name(one.source), ". "], one.has_cluster ? link(address("cluster", {id: one.id}), "Its cluster") : ""),

@@ -6,9 +6,10 @@ import {cluster, clusters} from "./clusters.js";
 import {document_, drops} from "./documents.js";
 import {threshold} from "./threshold.js";
 import {search} from "./search.js";
+import {review} from "./review.js";
 
-const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, search};
-const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", search: "Search"};
+const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, search, review};
+const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", review: "Review", search: "Search"};
 const runs = {};
 let names = [], shown = 0;
 
@@ -35,7 +36,7 @@ async function show() {
   document.title = `${MENU[view] || view} - ${names[run] || "Explore a run"}`;
   requestAnimationFrame(() => setTimeout(() => {  // after the paint
     main.dataset.ms = Math.round(performance.now() - began);
-    main.dataset.ready = location.hash;
+    main.dataset.ready = location.hash || "#";
   }));
 }
 

@@ -55,11 +55,12 @@ export async function threshold(given) {
   const slider = h("input", {type: "range", min: 0.3, max: 1, step: 0.01, value, "aria-label": "Threshold", change: (event) => { location.hash = changed({at: event.target.value}); },
     input: (event) => { output.textContent = event.target.value; }});
   const output = h("output", {}, String(value));
-  const now = await at(step.stage, value);
-  body.append(...result(step, now));
-  draw([now]);
+  state.textContent = `computing ${value}…`;
   (async () => {
-    const found = [now];
+    const now = await at(step.stage, value), found = [now];
+    if (location.hash !== hash) return;
+    body.append(...result(step, now));
+    draw(found);
     for (const stop of step.stops) {
       if (location.hash !== hash) return;
       state.textContent = `computing ${stop}…`;
@@ -69,5 +70,5 @@ export async function threshold(given) {
     state.textContent = "";
   })().catch((error) => { state.textContent = error.name === "AbortError" ? "" : error.message; });
   const choose = stages.length > 1 ? select("stage", "stage", stages.map((one) => [one.stage, one.stage]), step.stage) : null;
-  return section("Threshold", lead, h("div", {class: "controls"}, choose, h("label", {}, h("span", {}, "threshold"), slider, output)), plot, state, body);
+  return section("Threshold", lead, h("div", {class: "controls"}, choose, h("label", {}, h("span", {}, "threshold ", output), slider)), plot, state, body);
 }

@@ -88,7 +88,7 @@ def propose_people(
     given = [exports] if isinstance(exports, str) or not isinstance(exports, (list, tuple)) else list(exports)
     paths = [one for one in map(str, given) if not one.lower().endswith(CARD)]
     if not paths:
-        msg = f"exports={', '.join(map(str, given))!r} has no export of a chat; add one, since contacts name no authors"
+        msg = f"exports={', '.join(map(str, given))!r} has no chat export; add one, since contacts are not authors"
         raise PlanError(msg)
     docs = read(paths if len(paths) > 1 else paths[0], **options)
     if "author" not in docs.columns:

@@ -46,9 +46,9 @@ class Charset:
     """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
 
     Attributes:
-        n_lines: how many lines are not UTF-8.
-        n_lost: how many bytes of these lines are not characters, each of which becomes U+FFFD; 0 in encodings with
-            characters of several bytes, in which such a line stays as it is.
+        n_lines: the number of lines that are not UTF-8.
+        n_lost: the number of bytes of these lines that are not characters, each of which becomes U+FFFD; 0 in encodings
+            with characters of several bytes, in which such a line stays as it is.
     """
 
     name: str

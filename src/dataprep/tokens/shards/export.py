@@ -74,7 +74,7 @@ def export(
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
     if os.path.realpath(folder) == os.path.realpath(found.path):
-        msg = f"{folder} holds the shards themselves; choose another folder as out"
+        msg = f"{folder} contains the shards themselves; choose another folder as out"
         raise PlanError(msg)
     kinds.refuse(folder, kinds.EXPORT)
     if to != "datatrove" and any(s.has_mask for s in found.shards):

@@ -67,7 +67,7 @@ class GPT(nn.Module):
 
         For the loss use `loss.token_nats`, which needs fewer logits at once.
 
-        - mask: which inputs attend to which, and their positions; None: causal attention.
+        - mask: the inputs to which each input attends, and their positions; None: causal attention.
         """
         return self.logits(self.hidden(ids_BT, mask))
 

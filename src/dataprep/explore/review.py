@@ -1,0 +1,132 @@
+"""The view in which a person judges a random sample of the drops of each reason; each answer is saved at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from dataprep.core.model.batch import parse_id, show_id
+from dataprep.core.model.tables import Drop
+from dataprep.core.output.forget_list import REASON
+from dataprep.errors import PlanError, require
+from dataprep.history import review
+from dataprep.history.review import RIGHT, VERDICTS, WRONG, Judgement, Precision
+from dataprep.history.suspicions import Suspicion, judged_wrong
+from dataprep.history.texts import DocumentsAsRead, pairs_of
+
+from .index import RunIndex
+from .view_query import ViewQuery
+
+SAMPLE = 60  # drops of each reason
+DEALT = f"""
+WITH dealt AS (SELECT *, row_number() OVER (PARTITION BY stage, reason, source ORDER BY chance, id) AS nth
+               FROM drops WHERE reason <> '{REASON}'),
+placed AS (SELECT *, row_number() OVER (PARTITION BY stage, reason ORDER BY nth, chance, id) AS place FROM dealt)
+SELECT * FROM placed WHERE place <= {SAMPLE} ORDER BY stage, reason, place
+"""  # noqa: S608 - constants
+BYTES = "SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops GROUP BY ALL"
+POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY ALL"
+
+
+@dataclass(frozen=True)
+class ReviewAnswer:
+    """An answer of a reviewer: the document, the stage that dropped it, and the verdict; "" takes the last back."""
+
+    id: int
+    stage: str
+    verdict: str
+
+    @classmethod
+    def of(cls, given: Any) -> ReviewAnswer:
+        """Return the answer in a request. Raises PlanError if it is none."""
+        names = ("id", "stage", "verdict")
+        good = isinstance(given, dict) and all(isinstance(given.get(name), str) for name in names)
+        require(good and given["verdict"] in ("", *VERDICTS), f'an answer must be {{"id", "stage", "verdict"}}, with a '
+                f"verdict of {', '.join(VERDICTS)}")  # fmt: skip
+        return cls(parse_id(given["id"]), given["stage"], given["verdict"])
+
+
+def reviewed(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
+    """Return, for each stage and reason, the sample with the judgements, and the precision that they show."""
+    judged = review.latest(review.load(index.url))
+    stale = _stale(index, list(judged.values()))
+    population = Counter[tuple[str, str, str | None]]()
+    for row in index.once(POPULATION):
+        population[row["stage"], row["reason"], row["source"]] = row["n"]
+    by_reason: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in index.once(DEALT):
+        by_reason.setdefault((row["stage"], row["reason"]), []).append(row)
+    found = []
+    for (stage, reason), rows in by_reason.items():
+        own = [one for row in rows if (one := judged.get((row["id"], stage))) is not None]
+        valid = [one for one in own if (one.id, stage) not in stale]
+        sizes = {source: n for (a, b, source), n in population.items() if (a, b) == (stage, reason)}
+        counts = Counter((one.source, one.verdict) for one in valid)
+        pairs = {source: (counts[source, RIGHT], counts[source, WRONG]) for source in sizes}
+        figures = review.precision(pairs, sizes)
+        verdicts = {show_id(one.id): one.verdict for one in valid}
+        found.append({
+            "stage": stage, "reason": reason, "drops": sum(sizes.values()), "stale": len(own) - len(valid),
+            "sample": [show_id(row["id"]) for row in rows], "verdicts": verdicts,
+            "precision": None if figures is None else figures._asdict(),
+            **{name: sum(one.verdict == name for one in valid) for name in VERDICTS},
+        })  # fmt: skip
+    return {"reasons": found, "file": review.place_of(index.url)}
+
+
+def suspected(index: RunIndex) -> list[Suspicion]:
+    """Return the suspicions about reasons that were judged wrong; nothing is read if there is no review."""
+    if not review.load(index.url):
+        return []
+    sizes = {(row["stage"], row["reason"]): row["bytes"] for row in index.rows(BYTES)}
+    return [
+        one for row in reviewed(index, ViewQuery({}))["reasons"] if row["precision"] is not None
+        for one in judged_wrong(row["stage"], row["reason"], Precision(**row["precision"]), row["drops"],
+                                sizes[row["stage"], row["reason"]])
+    ]  # fmt: skip
+
+
+def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]:
+    """Return the ids and stages of judgements on texts that differ now; texts are read once per index."""
+    contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
+    new = [one for one in judged if (one.id, one.stage) not in contents]
+    drops = {(one.id, one.stage): drop for one in new if (drop := _drop(index, one.id, one.stage)) is not None}
+    documents = pairs_of(index.url, drops.values())
+    for one in new:
+        drop = drops.get((one.id, one.stage))
+        contents[one.id, one.stage] = "" if drop is None else _content(documents, drop)
+    return {(one.id, one.stage) for one in judged if contents[one.id, one.stage] != one.content}
+
+
+def _drop(index: RunIndex, id_: int, stage: str) -> Drop | None:
+    rows = index.rows("SELECT * FROM drops WHERE id = ? AND stage = ? LIMIT 1", [id_, stage])
+    return index.drop(rows[0]) if rows else None
+
+
+def _content(documents: DocumentsAsRead, drop: Drop) -> str:
+    rows = documents.dropped(drop), documents.survivor(drop)
+    return review.content_of(*(None if row is None else str(row["text"]) for row in rows))
+
+
+def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any]:
+    """Save an answer beside the run, and return the name of the file.
+
+    Raises PlanError if the stage did not drop the document.
+    """
+    drop = _drop(index, answer.id, answer.stage)
+    if drop is None:
+        msg = f"{answer.stage} did not drop the document {show_id(answer.id)}"
+        raise PlanError(msg)
+    found = review.load(index.url)
+    if answer.verdict:
+        content = _content(pairs_of(index.url, [drop]), drop)
+        index.kept.setdefault("contents", {})[answer.id, answer.stage] = content
+        now = datetime.now(timezone.utc)
+        found.append(Judgement(answer.id, drop.stage, drop.reason, drop.source, answer.verdict, reviewer, content, now))
+    else:
+        found = [one for one in found if (one.id, one.stage, one.reviewer) != (answer.id, answer.stage, reviewer)]
+    review.save(index.url, found)
+    return {"file": review.place_of(index.url)}

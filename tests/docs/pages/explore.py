@@ -1,0 +1,3 @@
+"""What the code of docs/explore.md needs."""
+
+LEFT = {"dataprep explore": "it serves until Ctrl-C; tests/explore tests it"}
