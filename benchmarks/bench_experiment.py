@@ -80,7 +80,7 @@ def main() -> None:
         docs = dp.Pipeline().run(dp.read(given.input), out=f"{given.out}/input", replace=True)
     else:
         demo = pipeline_file.load(str(Path(__file__).parent.parent / "pipelines" / "demo.py"))
-        docs = demo[0].fn(f"{given.out}/input", dp.Serial())
+        docs = demo[0].fn(f"{given.out}/input", dp.tools.Serial())
     losses, began, cpu = {}, time.perf_counter(), time.process_time()
     plain = Trainings.losses
 
