@@ -75,7 +75,7 @@ _PACKAGES = ("experiment", "read", "train")  # functions with the name of a pack
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    for module in () if name in _HOMES or name.startswith("_") else _MODULES:
+    for module in () if name in _HOMES or name.startswith("_") else reversed(_MODULES):
         if name in importlib.import_module(f".{module}", __name__).__all__:
             msg = f"module {__name__!r} has no attribute {name!r}; use dp.{module}.{name}"
             raise AttributeError(msg)
