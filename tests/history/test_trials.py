@@ -102,9 +102,9 @@ def test_warnings_name_no_temporary_folder(tmp_path, caplog) -> None:
     pipeline = tmp_path / "steps.py"
     pipeline.write_text(
         "import logging\n\ndef first(out, runner):\n"
-        "    logging.getLogger('dataprep').warning('%s and %d more are odd', out, 3)\n"
+        "    logging.getLogger('dataprep').warning('%s and %s are odd', out, type(runner).__name__)\n"
     )
     before = list(logging.getLogger("dataprep").filters)
     rehearse(load(str(pipeline)))
-    assert "out/first and 3 more are odd" in caplog.messages
+    assert "out/first and Context are odd" in caplog.messages
     assert logging.getLogger("dataprep").filters == before
