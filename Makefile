@@ -86,9 +86,9 @@ test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wh
 test-suites: setup  ## run public suites that come as packages, and print what is right of each half
 	@PYTHONPATH=scripts $(BIN)/python -m suites $(ARGS)
 
-docs: setup  ## build the documentation site into out/site/html; broken links are errors
+docs: setup  ## build the documentation site into out/site/html; broken links are errors (ARGS=--deploy: as a version)
 	@$(PIP) install --quiet -c constraints.txt -e ".[docs]"
-	@$(BIN)/python scripts/make_docs.py
+	@$(BIN)/python scripts/make_docs.py $(ARGS)
 
 check: setup  ## lint and type-check
 	@$(BIN)/ruff check .

@@ -37,7 +37,7 @@ def fit(unit: str, file: str, folder: str) -> dict:
     """One fit from the file to the verdicts on disk."""
     import dataprep as dp
 
-    facts = dp.Bloom(unit=unit, error_rate=RATE).fit(dp.read(file), dp.Serial(), folder).facts
+    facts = dp.Bloom(unit=unit, error_rate=RATE).fit(dp.read(file), dp.tools.Serial(), folder).facts
     return {"seen": facts["keys"] - facts["entered"]} if unit != "ngram" else {"seen": facts["spans"]}
 
 

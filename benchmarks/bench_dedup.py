@@ -128,7 +128,7 @@ def _fit(stage, file: str) -> list:
     import dataprep as dp
 
     with tempfile.TemporaryDirectory() as out:
-        found = pq.read_table(stage.fit(dp.read(file), dp.Serial(), out).verdicts)
+        found = pq.read_table(stage.fit(dp.read(file), dp.tools.Serial(), out).verdicts)
     return list(zip(found["id"].to_pylist(), found["duplicate_of"].to_pylist(), strict=True))
 
 

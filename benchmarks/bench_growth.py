@@ -65,7 +65,7 @@ def job(method: str, source: str, out: str, memory: str) -> None:
     columns = {"columns": ["url", "date"]} if method == "url" else {}
     docs = dp.read(source, **columns)
     name, options = METHODS[method]
-    result = dp.Pipeline(getattr(dp, name)(**options)).run(docs, out, dp.Serial(memory=memory))
+    result = dp.Pipeline(getattr(dp, name)(**options)).run(docs, out, dp.tools.Serial(memory=memory))
     book = result.stats[-1]
     removed = 1 - book.total(book.out).bytes / max(1, book.total(book.into).bytes)
     print(f"removed {removed:.4f}")

@@ -34,7 +34,7 @@ POSITION = (1 << 40) - 1
 def fit(stage: dp.MinHash, file: str, out: str) -> tuple[np.ndarray, np.ndarray, dict, float]:
     """Rows that go, rows they go for, what was counted, seconds."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    made = stage.fit(dp.read(file), dp.Serial(), out)
+    made = stage.fit(dp.read(file), dp.tools.Serial(), out)
     seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
     table = pq.read_table(made.verdicts)
     gone, kept = (table.column(name).to_numpy() & POSITION for name in ("id", "duplicate_of"))

@@ -34,7 +34,7 @@ def build(file: str, index: str) -> None:
 
     docs = dp.read(file)
     before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    made = dp.SuffixIndex.build(docs, index)
+    made = dp.tools.SuffixIndex.build(docs, index)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     size, disk = made.sealed.bytes, sum(p.stat().st_size for p in Path(index).rglob("*") if p.is_file())
     user = after.ru_utime - before.ru_utime
@@ -77,7 +77,7 @@ def ask(file: str, index: str, state: str) -> None:
     import dataprep as dp
 
     pieces, pages, shuffled = questions(file)
-    opened = dp.SuffixIndex.open(index)
+    opened = dp.tools.SuffixIndex.open(index)
     tell(f"count ({state})", opened.count, pieces)
     if state == "cold":
         return

@@ -45,7 +45,7 @@ def passes(file: str, size: int) -> dict:
 
     took = {}
 
-    class Timed(dp.Serial):
+    class Timed(dp.tools.Serial):
         def map(self, task, items, label=""):
             before = user()
             found = list(super().map(task, items, label))
@@ -86,7 +86,7 @@ def vectors_ours(file: str, clusters: int | None = None) -> list[int]:
         epsilon=EPSILON, embed=lambda texts: table[[int(t) for t in texts]], version=file, clusters=clusters
     )
     with tempfile.TemporaryDirectory() as out:
-        ids = pq.read_table(stage.fit(dp.read(str(rows)), dp.Serial(), out).verdicts)["id"].to_numpy()
+        ids = pq.read_table(stage.fit(dp.read(str(rows)), dp.tools.Serial(), out).verdicts)["id"].to_numpy()
     return (ids // len('{"text": "00000000"}\n')).tolist()
 
 

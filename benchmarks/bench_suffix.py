@@ -40,7 +40,7 @@ def ours(**chosen) -> Callable[[str], int]:
 
     def run(file: str) -> int:
         with tempfile.TemporaryDirectory() as out:
-            return SuffixArray(**chosen).fit(dp.read(file), dp.Serial(memory="2GB"), out).facts["bytes_cut"]
+            return SuffixArray(**chosen).fit(dp.read(file), dp.tools.Serial(memory="2GB"), out).facts["bytes_cut"]
 
     return run
 

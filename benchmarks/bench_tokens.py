@@ -142,7 +142,7 @@ def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[],
         memory()
     if "memory" in case:
         return memory
-    run = dp.Local(2) if "Local" in case else dp.Serial()
+    run = dp.tools.Local(2) if "Local" in case else dp.tools.Serial()
     Path(out).mkdir(exist_ok=True)
     Path(out, "first.jsonl").write_text('{"text": "a first call <|"}\n', encoding="utf-8")
     dp.encode(dp.read(f"{out}/first.jsonl"), tok, out=f"{out}/first")

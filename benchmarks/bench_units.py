@@ -68,7 +68,7 @@ def ours(unit: str, file: str, out: str) -> str:
 def found(unit: str, file: str, out: str) -> str:
     import dataprep as dp
 
-    facts = dp.Exact(unit=unit).fit(dp.read(file), dp.Serial(), out).facts
+    facts = dp.Exact(unit=unit).fit(dp.read(file), dp.tools.Serial(), out).facts
     return f"{facts.get('duplicates', facts.get('dropped')):,} of {facts.get('units', facts['documents']):,}"
 
 

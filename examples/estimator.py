@@ -46,7 +46,7 @@ def lengths(part: Part) -> pa.Table:
 def main(path: str = "sample_data/news.jsonl.zst") -> dp.Dataset:
     """Keep the five longest documents of a file, and print what was dropped."""
     with tempfile.TemporaryDirectory() as out:
-        kept = dp.Pipeline(LongestPerSource(n=5)).run(dp.read(path), out=out, runner=dp.Local(2))
+        kept = dp.Pipeline(LongestPerSource(n=5)).run(dp.read(path), out=out, runner=dp.tools.Local(2))
         print(kept.stats)
     return kept
 

@@ -37,7 +37,7 @@ def main(path: str = "sample_data/news.jsonl.zst") -> dp.Dataset:
     """Run both filters on a file, and print what they dropped."""
     with tempfile.TemporaryDirectory() as out:
         pipeline = dp.Pipeline(dp.Filter(shouting), MaxChars(max_chars=2_000))
-        kept = pipeline.run(dp.read(path), out=out, runner=dp.Local(2))
+        kept = pipeline.run(dp.read(path), out=out, runner=dp.tools.Local(2))
         print(kept.stats)
     return kept
 

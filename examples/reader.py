@@ -40,7 +40,7 @@ def main(folder: str, out: str) -> dp.Dataset:
     """Seal the recipes of a folder, each once. Workers need no registration: they get the reader itself."""
     register("recipes", Recipes, suffixes=(".recipes", ".txt"), sniff=is_recipes)
     docs = dp.read(folder, min_chars=30)
-    return dp.Pipeline(dp.Exact()).run(docs, out=out, runner=dp.Local(2))
+    return dp.Pipeline(dp.Exact()).run(docs, out=out, runner=dp.tools.Local(2))
 
 
 if __name__ == "__main__":  # workers import this file

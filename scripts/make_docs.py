@@ -1,6 +1,10 @@
 """Build the documentation site: copy the pages, write notebooks and the reference as pages, and run mkdocs on all.
 
-    make docs          the site in out/site/html; a broken link, or a page that the navigation lacks, is an error
+    make docs                      the site in out/site/html; a broken link or a page without navigation is an error
+    make docs ARGS=--deploy        also commit the site, as the pages of this version, to the local branch gh-pages
+
+`--deploy` calls mike, which keeps the pages of all versions on the branch: 0.1 for the releases 0.1.x, and `latest` for
+the newest. Nothing is pushed. Each page then has a menu of versions; `mike serve` shows the site on this machine.
 
 The pages keep their folders, so that their links hold. `reference/` has a page per folder of the package, whose
 content mkdocstrings takes from the docstrings. The notebooks of `docs/notebooks` are shown with their stored outputs.
@@ -8,8 +12,11 @@ content mkdocstrings takes from the docstrings. The notebooks of `docs/notebooks
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import dataprep
-from dataprep import chats, extend
+from dataprep import chats, extend, tools
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "site" / "pages"
@@ -80,11 +87,13 @@ def write_reference() -> None:
     for room, names in sorted(rooms.items()):
         _write_page(folder, room, names)
         index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
-    on_messages = dict(sorted(chats._HOMES.items()))  # noqa: SLF001
-    _write_page(folder, "chats", on_messages)
+    index += "\nThree modules have more names:\n"
+    uses = {"chats": "for messages", "tools": "for other runners and for finished results"}
+    for module, use in uses.items():
+        homes = dict(sorted({"chats": chats, "tools": tools}[module]._HOMES.items()))  # noqa: SLF001
+        _write_page(folder, module, homes)
+        index += f"\n- [dp.{module}]({module}.md), {use}: " + ", ".join(f"`{name}`" for name in homes)
     _write_page(folder, "extend", _of_extend())
-    index += "\nTwo modules have more names:\n\n- [dp.chats](chats.md), for messages: "
-    index += ", ".join(f"`{name}`" for name in on_messages)
     index += "\n- [dataprep.extend](extend.md), for your own readers, stages, estimators and runners\n"
     (folder / "index.md").write_text(index, encoding="utf-8")
 
@@ -102,15 +111,39 @@ def _of_extend() -> dict[str, str]:
     return {name: homes[name] for name in extend.__all__ if name not in dataprep.__all__}
 
 
+def minor(version: str) -> str:
+    """Return the first two numbers of a version, by which the site names it: 0.1 for 0.1.3."""
+    match = re.match(r"\d+\.\d+", version)
+    if not match:
+        sys.exit(f"version {version!r} of dataprep must begin with two numbers, such as 0.1")
+    return match.group()
+
+
 def main() -> None:
-    """Build the site; exit with the status of mkdocs."""
+    """Build the site, and commit it if `--deploy` is given; exit with the status of the first program that fails."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--deploy", action="store_true", help="commit the site to the local branch gh-pages")
+    deploy = parser.parse_args().deploy
     copy_pages()
     write_notebooks()
     write_reference()
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, check=False)
-    if done.returncode == 0:
+    if deploy:  # mike builds the site with mkdocs, too; `strict` in mkdocs.yml applies to both
+        _call("mike", "deploy", "--update-aliases", minor(dataprep.__version__), "latest")
+        _call("mike", "set-default", "latest")  # the page that is shown for the address without a version
+        print("committed to the branch gh-pages; push it to publish the site")
+    else:
+        _call("mkdocs", "build")
         print("out/site/html/index.html")
-    sys.exit(done.returncode)
+
+
+def _call(program: str, *words: str) -> None:
+    """Call a program of this environment, which may call others; exit with its status if it fails."""
+    programs = Path(sys.executable).parent
+    path = os.pathsep.join([str(programs), os.environ.get("PATH", "")])
+    command = [str(programs / program), *words]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(done.returncode)
 
 
 if __name__ == "__main__":

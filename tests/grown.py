@@ -77,7 +77,7 @@ def run(home: Path, out: str, *more):
     import dataprep as dp
 
     docs = dp.read(str(home / "in" / "*.jsonl"), on_bad_file="skip")
-    return dp.Pipeline(*stages(), *more).run(docs, str(home / out / "clean"), dp.Serial())
+    return dp.Pipeline(*stages(), *more).run(docs, str(home / out / "clean"), dp.tools.Serial())
 
 
 def forget_one(home: Path, out: str) -> int:
@@ -85,7 +85,7 @@ def forget_one(home: Path, out: str) -> int:
     import dataprep as dp
 
     first = dp.open_dataset(str(home / out / "clean")).table(["id"])["id"][0].as_py()
-    dp.forget(str(home / out), [first])
+    dp.tools.forget(str(home / out), [first])
     return int(first)
 
 
@@ -217,7 +217,7 @@ def verified(clean):
     """No damage is found."""
     import dataprep as dp
 
-    return [problem for found in dp.verify(clean).values() for problem in map(str, found)]
+    return [problem for found in dp.tools.verify(clean).values() for problem in map(str, found)]
 
 
 def everything(home: Path, out: str) -> dict[str, str]:

@@ -95,7 +95,7 @@ def needed(stages: tuple[extend.Stage | Estimator, ...]) -> tuple[str, ...]:
     return tuple(sorted(wanted))
 
 
-def runs_agree(stages: tuple[extend.Stage | Estimator, ...], folder, times: int, runners: list[dp.Local]) -> None:
+def runs_agree(stages: tuple[extend.Stage | Estimator, ...], folder, times: int, runners: list[dp.tools.Local]) -> None:
     """Run the stages with each of the runners in turn; the bytes are those of one process."""
     docs = equal_parts(folder / "in", needed(stages), times)
     pipeline = dp.Pipeline(dp.Filter(useless), *stages)
@@ -116,7 +116,7 @@ def test_workers_share_equal_parts(stages, tmp_path):
 
 
 @dataclass(frozen=True)
-class Keeps(dp.Serial):
+class Keeps(dp.tools.Serial):
     """A runner whose tasks fail if they remove a file, which another task may read."""
 
     def map(self, task, items, label=""):

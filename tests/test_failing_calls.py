@@ -71,10 +71,10 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
     tok, other = dp.train_bpe(clean, 270, min_bytes=1), dp.train_bpe(clean, 280, min_bytes=1)
     shards = dp.encode(clean, other, str(place / "shards"), val=0.05)
     sealed, binary = str(next((place / "clean").rglob("*.parquet"))), str(place / "shards" / "train-00000.bin")
-    dp.export(shards, "llmc", str(place / "exported"))
+    dp.tools.export(shards, "llmc", str(place / "exported"))
 
     def index(out, which):
-        return dp.SuffixIndex.build(which, out, replace=True)
+        return dp.tools.SuffixIndex.build(which, out, replace=True)
 
     def mix(out, temperature):
         return dp.Mix(temperature=temperature).write({"web": str(shards.path)}, out, replace=True)
@@ -106,8 +106,8 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
         ),
         "imported": Writer(
             lambda out: dp.encode(clean, tok, out, val=0.05, replace=True),
-            lambda out: dp.import_tokens(str(place / "exported"), str(place / "shards"), out, replace=True),
-            lambda out: dp.import_tokens(str(place / "none"), str(place / "shards"), out, replace=True),
+            lambda out: dp.tools.import_tokens(str(place / "exported"), str(place / "shards"), out, replace=True),
+            lambda out: dp.tools.import_tokens(str(place / "none"), str(place / "shards"), out, replace=True),
         ),
         "mixture": Writer(lambda out: mix(out, 1), lambda out: mix(out, 2), lambda out: mix(out, -1), binary),
         "tokenizer": Writer(
@@ -118,9 +118,9 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
         ),
         "saved": Writer(tok.save, other.save, lambda out: dp.train_bpe(clean, 3, out=out)),
         "export": Writer(
-            lambda out: dp.export(str(shards.path), "llmc", out),
-            lambda out: dp.export(str(shards.path), "nanogpt", out),
-            lambda out: dp.export(str(shards.path), "none", out),
+            lambda out: dp.tools.export(str(shards.path), "llmc", out),
+            lambda out: dp.tools.export(str(shards.path), "nanogpt", out),
+            lambda out: dp.tools.export(str(shards.path), "none", out),
             binary,
         ),
         "preset": Writer(preset, lambda out: preset(out, size=220), lambda out: preset(out, order=-1), sealed),

@@ -24,7 +24,7 @@ TIERS = [
     {"errors", "lazy"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "inference"}, {"persona"},
-    {"report"}, {"explore"}, {"cli"}, {"__init__", "__main__", "chats", "extend"},
+    {"report"}, {"explore", "experiment"}, {"cli"}, {"__init__", "__main__", "chats", "extend", "tools"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -272,6 +272,21 @@ def test_kernels_can_be_read(house, root) -> None:
     assert not no_twin, "modules with kernels whose docstring names no tests/twins/NAME.py that exists"
 
 
+def test_nobody_asks_for_the_name_of_a_part(house) -> None:
+    """No code compares a part of a model with a name: it asks the part. `refusals` alone may, since it names pairs."""
+    from dataprep.train.shape import PARTS
+
+    found = set()
+    for name, module in house.items():
+        for node in module.nodes if name != "train.refusals" else ():
+            if isinstance(node, ast.Compare):
+                every = [node.left, *node.comparators]
+                asked = {x.attr for x in every if isinstance(x, ast.Attribute) and x.attr in PARTS}
+                texts = {x.value for x in ast.walk(node) if isinstance(x, ast.Constant)}
+                found |= {f"{name} line {node.lineno}" for part in asked if texts & set(PARTS[part])}
+    assert not found, "asks for a name; let the part declare what is wanted (train/parts.py)"
+
+
 def test_a_name_is_one_class(house) -> None:
     """No two classes of one name in two rooms."""
     homes = defaultdict(set)
@@ -285,7 +300,7 @@ def test_a_name_is_one_class(house) -> None:
 def test_public_names_load() -> None:
     """`__all__` is complete, each name has a docstring, those of the contract their parameters; typos are told."""
     assert set(dir(dp)) == {*dp.__all__, "__version__"}
-    for module in (dp, dp.chats):
+    for module in (dp, dp.chats, dp.tools):
         for name in module.__all__:
             assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
     wanted = {
@@ -294,9 +309,6 @@ def test_public_names_load() -> None:
         "encode": ["out", "val", "runner"],
         "open_dataset": [],
         "Pipeline": [],
-        "Serial": ["memory"],
-        "Local": ["memory"],
-        "Ray": ["memory"],
         "Filter": [],
         "Map": [],
         "C4": ["preset"],
@@ -306,6 +318,8 @@ def test_public_names_load() -> None:
     }
     assert set(wanted) <= set(dp.__all__)
     assert "gap" in inspect.signature(dp.chats.Conversations).parameters
+    for runner in (dp.tools.Serial, dp.tools.Local, dp.tools.Ray):
+        assert "memory" in inspect.signature(runner).parameters
     for name, parameters in wanted.items():
         assert set(parameters) <= set(inspect.signature(getattr(dp, name)).parameters), name
     for method in ("table", "batches", "take", "count", "stats", "manifest", "write", "to_hf"):

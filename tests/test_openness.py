@@ -46,14 +46,14 @@ def test_a_runner_with_only_map_works_everywhere(docs, tmp_path):
         clean = dp.Pipeline(*stages).run(docs, str(out / "clean"), runner)
         tok = dp.train_bpe(clean, vocab_size=300, runner=runner)
         shards = dp.encode(clean, tok, str(out / "shards"), val=0.2, runner=runner)
-        problems = dp.verify(str(out), runner)
+        problems = dp.tools.verify(str(out), runner)
         assert not any(problems.values())
-        dp.forget(str(out), [str(int(clean.table(["id"])["id"][0].as_py()))], runner=runner)
+        dp.tools.forget(str(out), [str(int(clean.table(["id"])["id"][0].as_py()))], runner=runner)
         return clean, shards
 
     mine = OnlyMap()
     clean, shards = everything(mine, tmp_path / "mine")
-    plain, plain_shards = everything(dp.Serial(), tmp_path / "serial")
+    plain, plain_shards = everything(dp.tools.Serial(), tmp_path / "serial")
     assert len(mine.labels) > 20
     laws.same_bytes(clean.url, plain.url)
     assert shards.manifest.shards == plain_shards.manifest.shards

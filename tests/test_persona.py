@@ -228,7 +228,7 @@ def test_the_audit_reads_every_kind_of_file(made):
         skip = [p.name for p in out.iterdir() if not any(q.name.endswith(ending) for q in [p, *p.rglob("*")])]
         skip += [str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file() and not p.name.endswith(ending)]
         with pytest.raises(Leak, match=rf"left in [^ ]*\{ending}, .*'walnut'"):
-            audit(str(out), KnownPeople(("Walnut",)), dp.Serial(), skip=skip, scans=SCANS)
+            audit(str(out), KnownPeople(("Walnut",)), dp.tools.Serial(), skip=skip, scans=SCANS)
 
 
 @pytest.mark.parametrize("template", ["chatml", "course"])
@@ -326,7 +326,7 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
     with pytest.raises(PlanError, match=r"person='Tom' must be the name of an author; the authors are \w+ \w+ \(\d"):
         persona(export, "Tom", tmp_path / "out")
     (tmp_path / "refused.txt").write_text("tomas orr\n")
-    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of people who did not agree"):
+    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of people who refused consent"):
         persona(export, "Tomas Orr", tmp_path / "out", refused=str(tmp_path / "refused.txt"))
     (tmp_path / "page.txt").write_text("This is a page of text, and no chat.\n")
     with pytest.raises(PlanError, match="these files have no authors"):
@@ -388,7 +388,7 @@ def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
 
     assert "32 wide, context 96 tokens" in ChatModel.load(tmp_path / "more" / "model").card[0]
     code, _, err = dataprep("persona", *given, "--preset", "tiny")
-    assert (code, "--preset is about training; add --train" in err) == (1, True)
+    assert (code, "--preset applies only to training; add --train" in err) == (1, True)
     code, _, err = dataprep("persona", *given, "--train", "--replay", 1)
     assert (code, "--replay 1.0 must be a share" in err) == (1, True)
 
@@ -503,7 +503,7 @@ def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, capl
     assert found.hash == tok.extended("chatml").hash
     assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
     assert made.shards.vocab_size == tok.vocab_size + 2
-    assert "they are added at its end: <|im_end|>, <|im_start|>" in caplog.text
+    assert "which are added after its last id: <|im_end|>, <|im_start|>" in caplog.text
 
 
 def one_talk(folder, n, pauses):

@@ -29,7 +29,7 @@ IN_A_STEP = {
     "dp.Pipeline(dp.C4(min_wrods=5))": "C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean",
     "dp.open_dataset(ulr=out)": "open_dataset() got an unexpected keyword argument 'ulr'; did you mean url?",
     "dp.Pipeline().run([], output=out)": "Pipeline.run() got an unexpected keyword argument 'output'; did you mean ",
-    "dp.Serial(zzz=1)": "Serial.__init__() got an unexpected keyword argument 'zzz'; it takes ",
+    "dp.tools.Serial(zzz=1)": "Serial.__init__() got an unexpected keyword argument 'zzz'; it takes ",
     "dp.C5()": "module 'dataprep' has no attribute 'C5'; did you mean C4?",
     "dp.read('x').cuont": None,
     "[ready for wanted in [runner]]": "name 'ready' is not defined",
@@ -119,7 +119,7 @@ def test_what_is_no_dataset_or_runner_is_one_sentence(tmp_path):
         (lambda: dp.train_bpe("texts.jsonl", vocab_size=300), "docs='texts.jsonl' must be a Dataset"),
         (
             lambda: dp.Pipeline().run(docs, out=str(tmp_path / "b"), runner=2),
-            "runner=2 must be a Runner such as dp.Serial",
+            "runner=2 must be a Runner such as dp.tools.Serial",
         ),
         (lambda: dp.read("x.jsonl", columns="url"), r"write columns=\['url'\]"),
     ]

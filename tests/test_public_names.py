@@ -15,15 +15,16 @@ import pytest
 import dataprep as dp
 from dataprep import extend
 
-MOST = 51  # names of the top level; a new one replaces another, or is a name of `chats` or `extend`
+MOST = 43  # names of the top level; a new one replaces another, or is a name of `chats`, `tools` or `extend`
 
 
 def test_the_top_level_is_small() -> None:
-    """It has 51 names at most; those on messages and those for authors are in their modules only."""
+    """It has MOST names at most; those on messages, on finished results and for authors are in their modules only."""
     assert len(dp.__all__) <= MOST, "the list only shrinks"
     assert dp.__all__ == sorted(set(dp.__all__))
-    assert {"chats", "extend"} <= {*dp.__all__}
-    assert not {*dp.__all__} & {*dp.chats.__all__} - {"read"}, "no alias: a name has one place"
+    assert {"chats", "extend", "tools"} <= {*dp.__all__}
+    assert not {*dp.__all__} & {*dp.chats.__all__, *dp.tools.__all__} - {"read"}, "no alias: a name has one place"
+    assert not {*dp.chats.__all__} & {*dp.tools.__all__}
     authors = {"Batch", "Estimator", "PIIKind", "Reader", "Resource", "Runner", "Stage", "Stats", "register"}
     assert authors <= {*extend.__all__} - {*dp.__all__}
     assert dp.chats.read is not dp.read
@@ -38,13 +39,14 @@ def test_the_stub_is_the_table() -> None:
     assert set(stated) == set(dp.__all__)
 
 
-def test_checkers_read_the_names_of_chats() -> None:
-    """The imports for type checkers in chats.py are those of its table."""
-    tree = ast.parse(Path(dp.chats.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("module", [dp.chats, dp.tools])
+def test_checkers_read_the_names_of_a_module(module) -> None:
+    """The imports for type checkers in chats.py and tools.py are those of their tables."""
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     [block] = [node for node in tree.body if isinstance(node, ast.If)]
     assert ast.unparse(block.test) == "TYPE_CHECKING"
-    assert _imported(block.body) == dp.chats._HOMES
-    assert sorted(dp.chats._HOMES) == dp.chats.__all__ == dir(dp.chats)
+    assert _imported(block.body) == module._HOMES
+    assert sorted(module._HOMES) == module.__all__ == dir(module)
 
 
 def _imported(nodes, *variables):
@@ -70,7 +72,8 @@ def test_extend_has_what_its_page_lists(root) -> None:
     rows = re.findall(r"^\|.*\|(.*)\|$", section, re.MULTILINE)
     table = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(table) == sorted(extend.__all__)
-    assert all(getattr(dp, name) is getattr(extend, name) for name in {*extend.__all__} & {*dp.__all__})
+    for module in (dp, dp.tools):
+        assert all(getattr(module, name) is getattr(extend, name) for name in {*extend.__all__} & {*module.__all__})
 
 
 def test_functions_with_the_name_of_a_package() -> None:
@@ -88,9 +91,9 @@ def test_functions_with_the_name_of_a_package() -> None:
         assert pickle.loads(pickle.dumps(function)) is function
 
 
-@pytest.mark.parametrize(("module", "heavy"), [("chats", "pyarrow"), ("extend", "numba")])
+@pytest.mark.parametrize(("module", "heavy"), [("chats", "pyarrow"), ("tools", "pyarrow"), ("extend", "numba")])
 def test_public_modules_load_little(module, heavy) -> None:
-    """`dp.chats` imports no library before a name is used, and `dataprep.extend` no compiler."""
+    """`dp.chats` and `dp.tools` import no library before a name is used, and `dataprep.extend` no compiler."""
     code = f"import dataprep as dp, sys; assert dp.{module}.__all__; print({heavy!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
@@ -104,11 +107,11 @@ def test_pages_and_examples_import_nothing_internal(root) -> None:
         assert not found, f"{page.name}: {found}"
 
 
-PUBLIC = re.compile(r"(?<![\w./-])dp\.(chats\.)?(\w+)")
+PUBLIC = re.compile(r"(?<![\w./-])dp\.(?:(chats|tools)\.)?(\w+)")
 
 
 def test_pages_name_what_there_is(root) -> None:
-    """Each dp.NAME and dp.chats.NAME on a page, in an example, a pipeline or a message is public."""
+    """Each dp.NAME, dp.chats.NAME and dp.tools.NAME on a page, in an example, a pipeline or a message is public."""
     wrong = {}
     pages = [
         root / "README.md",
@@ -119,7 +122,7 @@ def test_pages_name_what_there_is(root) -> None:
     code = [path for folder in ("examples", "pipelines", "src", "benchmarks") for path in (root / folder).rglob("*.py")]
     for page in (*pages, *code):
         names = set(PUBLIC.findall(page.read_text(encoding="utf-8")))
-        left = {name for inner, name in names if name not in (dp.chats.__all__ if inner else dp.__all__)}
+        left = {name for inner, name in names if name not in (getattr(dp, inner) if inner else dp).__all__}
         if left := left - {"NAME", "__version__", "__path__", "__file__", "__all__"}:
             wrong[page.name] = sorted(left)
     assert not wrong

@@ -43,7 +43,8 @@ if __name__ == "__main__":
     model = extend.Resource(functools.partial(load, sys.argv[1] + "/loads"), version="1")
     same = lambda text: text == model.get()(text)
     docs = dp.read(sys.argv[1] + "/*.jsonl")
-    done = dp.Pipeline(Shout(model=model), dp.Filter(same)).run(docs, out=sys.argv[1] + "/out", runner=dp.Local(2))
+    pipe = dp.Pipeline(Shout(model=model), dp.Filter(same))
+    done = pipe.run(docs, out=sys.argv[1] + "/out", runner=dp.tools.Local(2))
     print(done.count)
 """
 

@@ -7,8 +7,9 @@
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
 >>> dp.train(shards, out="work/model", config="42m")
 
-`dp.chats` has the stages for messages; `dataprep.extend` has the base classes for your own stages and readers. Names
-load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
+The top level has the steps from raw text to a trained model. `dp.chats` has the stages for messages, `dp.tools` the
+runners and the functions for finished results, and `dataprep.extend` the base classes for your own stages and readers.
+Names load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ _NAMES = {
     "core.model.dataset": "Dataset open_dataset",
     "core.model.function": "Filter Map",
     "core.pipeline": "Pipeline",
-    "core.run.ray_runner": "Ray",
-    "core.run.runner": "Local Serial",
     "core.model.score": "Score",
     "dedup.bloom": "Bloom",
     "dedup.exact": "Exact",
@@ -37,6 +36,7 @@ _NAMES = {
     "dedup.suffix_array": "SuffixArray",
     "dedup.url": "URLDedup",
     "errors": "DataprepError",
+    "experiment.run": "experiment",
     "filters.badwords": "BadWords",
     "filters.c4.stage": "C4",
     "filters.classifiers.language": "Language",
@@ -52,31 +52,24 @@ _NAMES = {
     "filters.refinedweb.stage": "RefinedWeb",
     "filters.repair": "RepairText",
     "filters.robots": "Robots",
-    "fit.language": "fit_language",
-    "forget.forget": "forget",
-    "history.verify": "verify",
     "inference.evaluate": "evaluate",
     "inference.generate": "generate",
     "inference.train": "train",
     "pii.stage": "PII",
     "read": "read",
-    "search.index": "SuffixIndex",
     "tokens.mix.mix": "Mix",
     "tokens.shards.encode": "encode",
-    "tokens.shards.export": "export",
-    "tokens.shards.import_tokens": "import_tokens",
     "tokens.shards.shard": "Shards",
     "tokens.split": "Split",
-    "tokens.vocabulary.characters": "train_characters",
     "tokens.vocabulary.train": "Tokenizer train_bpe",
 }
 _HOMES = lazy.by_name(_NAMES)
-_MODULES = ("chats", "extend")  # public modules: stages for messages, and what authors of stages need
+_MODULES = ("chats", "extend", "tools")  # the public modules
 __all__ = sorted([*_HOMES, *_MODULES])  # noqa: PLE0605 - a list all the same
 _load = lazy.loader(__name__, _HOMES, __all__)
 
 
-_PACKAGES = ("forget", "read", "train")  # functions with the name of a package
+_PACKAGES = ("experiment", "read", "train")  # functions with the name of a package
 
 
 def __getattr__(name: str) -> Any:
@@ -94,7 +87,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read`, `dp.train` and `dp.forget` the functions, although packages have these names too.
+    """Keeps `dp.experiment`, `dp.read` and `dp.train` the functions, although packages have these names too.
 
     Importing a package assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """

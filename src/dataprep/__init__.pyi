@@ -2,15 +2,13 @@
 
 from . import chats as chats
 from . import extend as extend
+from . import tools as tools
 from .core.model.dataset import Dataset as Dataset
 from .core.model.dataset import open_dataset as open_dataset
 from .core.model.function import Filter as Filter
 from .core.model.function import Map as Map
 from .core.model.score import Score as Score
 from .core.pipeline import Pipeline as Pipeline
-from .core.run.ray_runner import Ray as Ray
-from .core.run.runner import Local as Local
-from .core.run.runner import Serial as Serial
 from .dedup.bloom import Bloom as Bloom
 from .dedup.exact import Exact as Exact
 from .dedup.minhash import MinHash as MinHash
@@ -18,6 +16,7 @@ from .dedup.semantic import SemDeDup as SemDeDup
 from .dedup.suffix_array import SuffixArray as SuffixArray
 from .dedup.url import URLDedup as URLDedup
 from .errors import DataprepError as DataprepError
+from .experiment.run import experiment as experiment
 from .filters.badwords import BadWords as BadWords
 from .filters.c4.stage import C4 as C4
 from .filters.classifiers.language import Language as Language
@@ -33,22 +32,15 @@ from .filters.perplexity import Perplexity as Perplexity
 from .filters.refinedweb.stage import RefinedWeb as RefinedWeb
 from .filters.repair import RepairText as RepairText
 from .filters.robots import Robots as Robots
-from .fit.language import fit_language as fit_language
-from .forget.forget import forget as forget
-from .history.verify import verify as verify
 from .inference.evaluate import evaluate as evaluate
 from .inference.generate import generate as generate
 from .inference.train import train as train
 from .pii.stage import PII as PII
 from .read import read as read
-from .search.index import SuffixIndex as SuffixIndex
 from .tokens.mix.mix import Mix as Mix
 from .tokens.shards.encode import encode as encode
-from .tokens.shards.export import export as export
-from .tokens.shards.import_tokens import import_tokens as import_tokens
 from .tokens.shards.shard import Shards as Shards
 from .tokens.split import Split as Split
-from .tokens.vocabulary.characters import train_characters as train_characters
 from .tokens.vocabulary.train import Tokenizer as Tokenizer
 from .tokens.vocabulary.train import train_bpe as train_bpe
 

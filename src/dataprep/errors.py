@@ -156,7 +156,7 @@ class NewerFormat(DataprepError):
 
 
 class StaleOutput(DataprepError):
-    """The output folder holds the result of another recipe (other stages, parameters or input)."""
+    """The output folder contains the result of another recipe (other stages, parameters or input)."""
 
 
 class Leak(DataprepError):
@@ -167,7 +167,7 @@ class FunctionFailed(DataprepError):
     """A function, Stage, Estimator or Reader of the user raised an error, which is `__cause__`, for a document.
 
     Attributes:
-        what: which function raised what.
+        what: the function that raised, and the error.
         document: the document's id as text, "FIRST to LAST" if it is one of several; None if it is not known.
         head: the beginning of its text.
         file: the URL of its file; None if it is not known.
@@ -177,7 +177,7 @@ class FunctionFailed(DataprepError):
         name = "" if document is None else f" for document{'s' * (' to ' in document)} {document}"
         name += "" if not file else f" while it read {file}" if document is None else f" of {file}"
         name += f" ({head!r})" if head else ""
-        super().__init__(f"{what}{name}; correct it, and run again: finished work is kept")
+        super().__init__(f"{what}{name}; correct it and run again; finished work is kept")
         self.what, self.document, self.head, self.file = what, document, head, file
         self.cause: BaseException | None = None
 

@@ -99,11 +99,11 @@ class Persona:
     jsonl: dict[str, str]
     """JSONL file of each split that has windows."""
     answers: int
-    """Number of the person's turns to be learned."""
+    """Number of the person's turns that are training targets."""
     held_out: int = 0
     """Number of windows in val and test."""
     repeated: int = 0
-    """Number of these whose words are also those of a training window: their loss is lower than for new words."""
+    """Number of held-out windows with the words of a training window; the loss on them is lower than on new words."""
     transcripts: Shards | None = None
     """Token shards of all conversations as plain text, if they were asked for."""
     words: LearnedWords | None = None
@@ -178,11 +178,11 @@ def persona(
         people: a people file (`dataprep people`), which lists people who have several names; a name in `person` then
             represents all names of that person.
         transcripts: whether to write shards of all conversations as plain text, too, for training a base model.
-        runner: the Runner of all steps; None: `dp.Serial()`.
+        runner: the Runner of all steps; None: `dp.tools.Serial()`.
         replace: whether to replace a result in `out` that was made from other input or with other parameters.
         options: parameters of `dp.read`, such as date_order="dmy".
 
-    Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
+    Raises PlanError if no author has that name, if the person refused consent, if the template does not fit the
     tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process
     writes into it.
     """
@@ -205,7 +205,7 @@ def persona(
 
     consent = None if refused is None else Consent(refused=refused, people=known)
     if consent is not None and consent.reasons(pa.array(own)).null_count < len(own):
-        msg = f"{own[0]!r} is on the list of people who did not agree ({refused}); choose another person"
+        msg = f"{own[0]!r} is on the list of people who refused consent ({refused}); choose another person"
         raise PlanError(msg)
     usual = names_in("persona", common_words) if common_words else ()
     hidden = Pseudonyms(key=key_file, consent=consent, names=() if names is None else names, common_words=usual,
@@ -249,7 +249,8 @@ def persona(
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
         if missing := specials_of(written, list(tok.special)):
             tok = tok.extended(written.source if written.source in BUILT_IN else missing)
-            log.warning("the tokenizer lacks tokens of the template; they are added at its end: %s", ", ".join(missing))
+            said = "the tokenizer lacks special tokens of the template, which are added after its last id: %s"
+            log.warning(said, ", ".join(missing))
         tok.save(home)
     size = ChatTokenCounter(
         tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, max_length=max_length

@@ -27,7 +27,7 @@ class Resource:
     Args:
         loader: a function that returns the object. If it has a parameter `device`, the argument is "cuda:0", "cuda:1"
             ... if PyTorch finds GPUs, which the workers use in turn, else "mps" or "cpu".
-        version: a text or number that identifies the loaded object; the key of a stage depends on it, on the loader's
+        version: a string or number that identifies the loaded object; the key of a stage depends on it, on the loader's
             name, and on the arguments of a `functools.partial`. Change the version when the model changes.
 
     An object that was loaded is kept until its process ends. Raises PlanError if the loader is not a function, or has
@@ -45,7 +45,7 @@ class Resource:
     def __post_init__(self) -> None:
         require(callable(self.loader), f"Resource must be given a function that loads, not {self.loader!r:.80}")
         good = isinstance(self.version, (str, int)) and not isinstance(self.version, bool) and self.version != ""
-        require(good, f"version={self.version!r} must be a text or number that identifies what is loaded")
+        require(good, f"version={self.version!r} must be a string or number that identifies what is loaded")
         needed = [p for p in _parameters(self.loader) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         further = [p.name for p in needed if p.default is p.empty and p.name != "device"]
         require(not further, f"the loader of {self!r} needs the parameter {''.join(further[:1])}, which is missing; "

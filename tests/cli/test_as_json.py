@@ -61,7 +61,7 @@ def test_the_fields_are_the_documented_ones(dataprep, root, run, command):
     assert not {name for name in found if name not in listed and not name.startswith("datasets[].estimators")}
     conditional = (
         "unread[]", "alarms[]", "estimators[]", "counts.*", "cuts.*", "shards.", "training.", "problems[]", "holder.",
-        "failure.", "left[]", "sources[]",
+        "failure.", "left[]", "progress.", "sources[]",
     )  # fmt: skip
     assert not {name for name in listed - found if not any(part in name for part in conditional)}
 
@@ -92,7 +92,7 @@ def test_problems_are_listed(dataprep, run):
     assert (code, found["good"]) == (1, False)
     (problem,) = found["folders"][0]["problems"]
     assert problem["file"] == f"data/{shard.name}"
-    assert "bytes" in problem["problem"]
+    assert "content" in problem["problem"]
     assert problem["fix"]
 
 

@@ -152,8 +152,8 @@ def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, finished,
     assert code == 0
     assert re.search(r"dedup_minhash +\d", said)
     assert "of memory, fits into" in said
-    assert re.search(r"out/small has results of ingest, .*encode: a run there makes again only", " ".join(said.split()))
-    assert re.search(r"until the new result is complete: up to [\d.]+ .?B of disk in addition", " ".join(said.split()))
+    assert re.search(r"out/small has results of ingest, .*encode: a run there recreates only", " ".join(said.split()))
+    assert re.search(r"until the new one is complete: up to [\d.]+ .?B of disk in addition", " ".join(said.split()))
     code, said, _ = dataprep("plan", samples / "articles.jsonl")
     assert code == 0
     assert "a run there" not in said

@@ -205,6 +205,20 @@ def test_rules_that_would_drop_most_documents_are_comments(tmp_path, dataprep, m
     assert line.endswith("drops 100%")
 
 
+def test_a_truncated_file_does_not_stop_it(tmp_path, dataprep, monkeypatch):
+    """The documents before the damage are in the sample, and the pipeline file reads them, too."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "data" / "a.jsonl", [{"text": text_of(n)} for n in range(20)])
+    lines = "".join(json.dumps({"text": text_of(n), "hash": hash((n, n))}) + "\n" for n in range(400))
+    packed = gzip.compress(lines.encode(), 1)
+    (tmp_path / "data" / "b.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    code, _, err = dataprep("init", "data")
+    assert code == 0, err
+    done = next(iter(pipeline_file.execute(pipeline_file.load("pipeline.py"), "out", Serial()))).result
+    assert [row["reason"] for row in done.unread().to_pylist()] == ["unreadable"]
+    assert 20 < done.count < 420
+
+
 @pytest.mark.parametrize(("share", "is_offered"), [(0.6, True), (0.4, False)])
 def test_rules_for_english_are_for_english(share, is_offered, monkeypatch):
     """C4 drops each document in Hindi or Chinese, so it is not offered if English is only the largest of several."""

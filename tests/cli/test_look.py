@@ -229,7 +229,7 @@ def test_mistakes_are_one_sentence(dataprep, rich, tmp_path):
     for command in ("clusters", "report", "inspect"):
         code, _, said = dataprep(command, tmp_path)
         assert (code, said.count("\n")) == (1, 1)
-        assert "holds no sealed Dataset" in said
+        assert "contains no sealed Dataset" in said
     for kind, options in (("cuts", ("--cuts", "1")), ("drops", ())):
         broken = shutil.copytree(rich, tmp_path / kind)
         table = next((broken / "clean" / kind).iterdir())

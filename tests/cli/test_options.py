@@ -136,9 +136,9 @@ def test_errors_name_options(command, said, printed):
         (["verify", " "], 1, "FOLDER ' ' must be the path"),
         (["report", "RUN", "--to", " "], 1, "--to ' ' must be the path"),
         (["report", "RUN", "--to", "NOTES"], 1, "exists and is not an HTML page; choose another file"),
-        (["inspect", "NOTES"], 1, "holds no sealed Dataset (it is a file); "),
-        (["inspect", "RUN/none"], 1, "holds no sealed Dataset (it does not exist); "),
-        (["inspect", "SHARDS"], 1, "holds no sealed Dataset (it holds token shards); "),
+        (["inspect", "NOTES"], 1, "contains no sealed Dataset (it is a file); "),
+        (["inspect", "RUN/none"], 1, "contains no sealed Dataset (it does not exist); "),
+        (["inspect", "SHARDS"], 1, "contains no sealed Dataset (it holds token shards); "),
         (["inspect", "FAKE"], 1, "manifest.json is not what dataprep wrote: it lacks key, docs, "),
         (["inspect", "LIST"], 1, "run.json does not list the steps of a run: "),
         (["inspect", "http://127.0.0.1:9/x"], 75, "127.0.0.1"),
@@ -175,7 +175,7 @@ def places(tmp_path, monkeypatch):
     """Put the tests' files in place of words in capitals."""
     monkeypatch.chdir(tmp_path)
     docs = dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "RUN"))
-    dp.encode(docs, dp.train_characters(docs), out=str(tmp_path / "SHARDS"), val=0)
+    dp.encode(docs, dp.tools.train_characters(docs), out=str(tmp_path / "SHARDS"), val=0)
     contents = {
         "NOTES": b"notes", "N.txt": b"notes", "NUL.py": b"a\0", "RAISES.py": b"def a(out):\n    1 / 0\n",
         "FAKE/manifest.json": b'{"kind": "dataset"}', "LIST/run.json": b'{"steps": 3}',

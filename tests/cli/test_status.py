@@ -63,6 +63,43 @@ def test_a_failed_dataset(dataprep, texts, tmp_path):
     assert not os.path.exists(os.path.join(out, failure.NAME))
 
 
+def test_the_pass_that_works_now(dataprep, tmp_path):
+    """Its tasks, rate and time left, by the times of its receipts, whatever earlier passes and runs left."""
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        (tmp_path / "in" / f"{number}.txt").write_text(f"text {number} " * 10_000 + str(number))
+
+    def fail(text):
+        if text.endswith("3"):
+            raise ValueError
+        return text
+
+    def shout(text):
+        return text.upper()
+
+    out = tmp_path / "clean"
+    docs = dp.read([str(tmp_path / "in" / f"{number}.txt") for number in range(4)], part_size="64KiB")
+    with pytest.raises(FunctionFailed):
+        dp.Pipeline(dp.Map(shout), dp.Exact(), dp.Map(fail, version="1")).run(docs, str(out))
+    n = len(docs.parts)
+    assert n == 4
+    written = sorted((out / "_unfinished" / "receipts").glob("*.json"))
+    keys = sorted((out / "steps").rglob("keys/*.json"))
+    for at, path in enumerate((out / "steps").rglob("*.json")):
+        os.utime(path, (at, at))
+    for at, path in enumerate(keys):
+        os.utime(path, (5000 + 2 * at, 5000 + 2 * at))
+    for path in written:
+        os.utime(path, (4000, 4000))
+    now = status(dataprep, str(out))[0]["progress"]
+    assert now["step"].startswith("02-Exact-")
+    assert (now["work"], now["done"], now["of"], now["per_second"]) == ("keys", 4, 4, 0.5)
+    keys[-1].unlink()
+    said = dataprep("status", str(out))[1]
+    assert "stopped: 02-Exact-" in said
+    assert "keys, 3 of 4 tasks, 0.5 a second, about 0:00:02 left in this pass" in said
+
+
 def test_a_failed_run(dataprep, texts, tmp_path):
     """The step that failed and those after it are left; a rerun finishes them."""
     pipeline, out = tmp_path / "steps.py", tmp_path / "run"

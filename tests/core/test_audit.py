@@ -63,7 +63,10 @@ COLUMNS = {
 def test_every_string_of_a_column_is_read(tmp_path, name) -> None:
     """Whatever it lies in, each string of each row is there, as a cell."""
     table, expected = COLUMNS[name]
-    pq.write_table(table, tmp_path / "a.parquet")
+    try:
+        pq.write_table(table, tmp_path / "a.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this version of pyarrow writes no views")
     schema, *found = strings_of(str(tmp_path / "a.parquet"))
     assert (schema.place, schema.how, schema.values[0]) == ("the schema", CELL, "c")
     assert [(s.place, s.values) for s in found] == expected
@@ -80,10 +83,10 @@ def test_rows_are_counted_over_batches(tmp_path) -> None:
     assert [s.first for s in found] == [0, BATCH, 2 * BATCH]
     assert sum(len(s.values) for s in found) == n
     with pytest.raises(Leak, match=r"is left in a\.parquet, the schema, value 1: 'secret'; hide or"):
-        audit(str(tmp_path), Finds(), dp.Serial())
+        audit(str(tmp_path), Finds(), dp.tools.Serial())
     pq.write_table(table.rename_columns(["c"]), tmp_path / "a.parquet")
     with pytest.raises(Leak, match=rf"is left in a\.parquet, column c, value {n:,}: 'secret'; hide or"):
-        audit(str(tmp_path), Finds(), dp.Serial())
+        audit(str(tmp_path), Finds(), dp.tools.Serial())
 
 
 FILES = {
@@ -116,9 +119,9 @@ def test_what_may_stay_is_counted(tmp_path) -> None:
     (tmp_path / "skipped.txt").write_text("secret")
     (tmp_path / ".dataprep-lease").write_text("secret")
     folder, search = str(tmp_path), Finds(stays=("mama", "Jo"))
-    assert audit(folder, search, dp.Serial(), skip=["skipped.txt"]) == Counter({"mama": 4, "Jo": 2})
+    assert audit(folder, search, dp.tools.Serial(), skip=["skipped.txt"]) == Counter({"mama": 4, "Jo": 2})
     with pytest.raises(Leak, match=r"is left in skipped\.txt, the bytes, value 1: 'secret'; hide or"):
-        audit(folder, search, dp.Serial())
+        audit(folder, search, dp.tools.Serial())
 
 
 def test_the_first_leak_is_named_and_the_others_are_counted(tmp_path) -> None:
@@ -127,10 +130,10 @@ def test_the_first_leak_is_named_and_the_others_are_counted(tmp_path) -> None:
         (tmp_path / name).write_text("secret secret")
     folder = str(tmp_path)
     with pytest.raises(Leak, match=r"left in a\.txt, the bytes, value 1: 'secret' \(and in 1 more files\); hide or"):
-        audit(folder, Finds(), dp.Serial())
+        audit(folder, Finds(), dp.tools.Serial())
     (tmp_path / "secret.txt").write_text("")
     with pytest.raises(Leak, match=r"left in the names of files, value \d: 'secret' \(and in 2 more files\); hide or"):
-        audit(folder, Finds(), dp.Serial())
+        audit(folder, Finds(), dp.tools.Serial())
 
 
 def test_the_documents_are_named_before_what_quotes_them(tmp_path) -> None:
@@ -139,20 +142,20 @@ def test_the_documents_are_named_before_what_quotes_them(tmp_path) -> None:
     pq.write_table(pa.table({"text": ["a secret"]}), tmp_path / "data" / "a.parquet")
     (tmp_path / "a.json").write_text('["a secret"]')
     with pytest.raises(Leak, match=r"is left in data/a\.parquet, column text, value 1: .* \(and in 1 more") as told:
-        audit(str(tmp_path), Finds(), dp.Serial())
+        audit(str(tmp_path), Finds(), dp.tools.Serial())
     assert "pii=True" not in str(told.value)
     for one in ("rose@example.org", "36301234987"):
         with pytest.raises(Leak, match="replace all addresses and numbers by pii=True"):
-            audit(str(tmp_path), lambda _, one=one: [Finding(one, 0, stays=False)], dp.Serial())
+            audit(str(tmp_path), lambda _, one=one: [Finding(one, 0, stays=False)], dp.tools.Serial())
 
 
 def test_a_format_may_have_its_own_scan(tmp_path) -> None:
     """A scan is chosen by the end of the name, and replaces what would be read."""
     (tmp_path / "a.ids").write_text("secret")
     own = {".ids": lambda url: [Strings(f"tokens of {url.rpartition('/')[2]}", FRAGMENT, ["hidden"])]}
-    assert audit(str(tmp_path), Finds(), dp.Serial(), scans=own) == Counter()
+    assert audit(str(tmp_path), Finds(), dp.tools.Serial(), scans=own) == Counter()
     with pytest.raises(Leak, match=r"left in a\.ids, tokens of a\.ids, value 1: 'hidden'; hide or"):
-        audit(str(tmp_path), Finds(("hidden",)), dp.Serial(), scans=own)
+        audit(str(tmp_path), Finds(("hidden",)), dp.tools.Serial(), scans=own)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,7 +105,7 @@ def test_the_document_is_named(tmp_path, name, sealed):
     assert said.startswith(f"{spelled} raised ValueError: no\N{REPLACEMENT CHARACTER} good at all (")
     where = f"test_blame.py, line {fails.__code__.co_firstlineno + 4}) for "
     assert f"{where}{'documents' if name == 'estimator' else 'document'} {document} of {file} (" in said
-    assert said.endswith("); correct it, and run again: finished work is kept")
+    assert said.endswith("); correct it and run again; finished work is kept")
     assert not set(said) & set("\x1b\n\u202e")
     assert isinstance(e.value.__cause__, ValueError)
     if name != "estimator":

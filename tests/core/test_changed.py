@@ -135,7 +135,7 @@ def test_a_file_of_other_parts(home, tmp_path, made, n):
     both("fresh")
     for name in ("first", "second"):
         same_result(tmp_path / "out" / name, tmp_path / "fresh" / name)
-        dp.verify(str(tmp_path / "out" / name))
+        dp.tools.verify(str(tmp_path / "out" / name))
 
 
 def test_any_parts_may_be_missing(tmp_path, monkeypatch):
@@ -219,7 +219,7 @@ def test_other_files_still_need_replace(home, tmp_path, made):
         return str(e.value)
 
     assert f"the input file {home}/a.jsonl (and 3 more) is not in the input any more" in says(str(home / "b.jsonl"))
-    assert "its input or its code is another" in says([str(home / f"{name}.jsonl") for name in "edcba"])
+    assert "its input or its code has changed" in says([str(home / f"{name}.jsonl") for name in "edcba"])
     os.rename(home / "a.jsonl", home / "aa.jsonl")
     assert f"the input file {home}/aa.jsonl is new" in says(str(home))
     os.rename(home / "aa.jsonl", home / "a.jsonl")
@@ -247,7 +247,7 @@ def test_a_stage_that_hides_its_input_is_named_as_the_reason(home, tmp_path):
     out = tmp_path / "out"
     run(home, out, [Hides()])
     change(home)
-    with pytest.raises(StaleOutput, match="does not list its input files, as after a stage that hides them"):
+    with pytest.raises(StaleOutput, match="no input files are listed, for example because a stage hides them"):
         run(home, out, [Hides()])
     with pytest.raises(StaleOutput, match="its stages are"):
         run(home, out)
@@ -286,7 +286,7 @@ def test_a_file_of_which_documents_were_forgotten(home, tmp_path):
     again = run(home, out)
     assert first[0] not in again.table()["id"].to_pylist()
     write(home, "a", texts_of("x"))
-    with pytest.raises(StaleOutput, match=r"a\.jsonl changed, and documents of it were forgotten by their places"):
+    with pytest.raises(StaleOutput, match=r"a\.jsonl changed, and documents of it were forgotten by their positions"):
         run(home, out)
     assert open_dataset(str(out)).count == again.count == 40
 

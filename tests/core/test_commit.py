@@ -173,7 +173,7 @@ def test_what_a_stopped_commit_left_is_no_result(docs, tmp_path, monkeypatch, na
         journal.write(b'\n"_unfinished/data/part-0')
     for made in ("clean", "shards"):
         assert (out / made / "_unfinished" / "recipe.json").exists()
-        found = dp.verify(str(out / made))
+        found = dp.tools.verify(str(out / made))
         assert [url for url in found if "/steps/" not in url] == [str(out / made)]
         problems = found[str(out / made)]
         assert {one.do for one in problems} == ({STOPPED} if name == "_settle" or made == "clean" else set())
@@ -380,7 +380,7 @@ def test_fields_that_are_not_known_break_no_reader(tmp_path):
     assert texts_of(again) == texts_of(first)
     assert again.manifest.more["zz_later"] == [1]
     assert again.dropped().count == len(first.drops())
-    assert dp.verify(str(out)) == {url: [] for url in dp.verify(str(out))}
+    assert dp.tools.verify(str(out)) == {url: [] for url in dp.tools.verify(str(out))}
     assert run(docs, out, NEW).key == first.key
     forget(str(out), [int(first.table()["id"][0].as_py())])
     assert Folder(str(out)).manifest.more["zz_later"] == [1]

@@ -148,8 +148,8 @@ def test_the_share_of_a_trial_is_that_of_all_inputs() -> None:
 def test_a_plan_of_too_little_memory_is_refused() -> None:
     """Before any work, also where the limit is not enforced."""
     with pytest.raises(PlanError, match="memory='1MB' is less than the"):
-        dp.Serial(memory="1MB").map(len, [[1]])
-    assert list(dp.Serial(memory="8GB").map(len, [[1], []])) == [1, 0]
+        dp.tools.Serial(memory="1MB").map(len, [[1]])
+    assert list(dp.tools.Serial(memory="8GB").map(len, [[1], []])) == [1, 0]
 
 
 def test_a_filter_is_made_ready_by_its_score() -> None:

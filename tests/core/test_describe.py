@@ -119,7 +119,7 @@ def test_an_estimator_without_a_result_is_named(tmp_path):
         dp.Pipeline(Odd(forgets=True)).run(dataset_of(tmp_path, ["a"], parts=1), str(tmp_path / "out"))
 
 
-class Loses(dp.Serial):
+class Loses(dp.tools.Serial):
     """A runner that returns one result too few."""
 
     def map(self, task, items, label=""):

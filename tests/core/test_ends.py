@@ -163,7 +163,7 @@ def test_a_process_that_a_function_forks_ends_with_it(tmp_path, error, code):
 def test_a_process_that_a_function_ends_is_said_so():
     """By its exit code; no signal and no memory is blamed."""
     with pytest.raises(WorkerDied) as e:
-        list(dp.Local(1).map(os._exit, [3, 0]))
+        list(dp.tools.Local(1).map(os._exit, [3, 0]))
     assert str(e.value).startswith("a worker ended with exit code 3 3 times during the task 3; ")
     assert "memory" not in str(e.value)
 

@@ -174,5 +174,5 @@ def test_a_place_without_documents_is_described(tmp_path, what):
     }
     with pytest.raises(PlanError) as e:
         datasets(str(place))
-    end = "; pass the folder that `dataprep run` or Pipeline.run wrote"
-    assert str(e.value) == f"{place} holds no sealed Dataset{says[what]}{end}"
+    end = "; pass a folder of `dataprep run` or Pipeline.run"
+    assert str(e.value) == f"{place} contains no sealed Dataset{says[what]}{end}"

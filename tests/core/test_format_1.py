@@ -74,13 +74,13 @@ def test_tokens_and_index_are_read(old) -> None:
     texts = {row["id"]: row["text"] for row in dp.open_dataset(str(old / "clean"))}
     assert tokenizer.decode(tokenizer.encode(texts[0])) == texts[0]
     word = texts[0].split()[0]
-    index = dp.SuffixIndex.open(str(old / "index"))
+    index = dp.tools.SuffixIndex.open(str(old / "index"))
     assert index.count(word) == sum(text.count(word) for text in texts.values())
 
 
 def test_every_file_is_whole(old) -> None:
     """`verify` finds all sizes, hashes and checksums as they were written."""
-    assert not any(dp.verify(str(old)).values())
+    assert not any(dp.tools.verify(str(old)).values())
 
 
 def test_records_are_kept_whole() -> None:

@@ -65,7 +65,7 @@ def mixture(shards, out, runner):
 
 
 def index(clean, out, runner):
-    return dp.SuffixIndex.build(clean, out, runner, replace=True)
+    return dp.tools.SuffixIndex.build(clean, out, runner, replace=True)
 """
 
 
@@ -77,7 +77,7 @@ def louder(text):
 def run(home, to=None):
     """Run the pipeline file, or go on with it; to: the last step."""
     steps = pipeline_file.load(str(home / "pipeline.py"))
-    return {done.name: done.result for done in pipeline_file.execute(steps, str(home / "run"), dp.Serial(), to)}
+    return {done.name: done.result for done in pipeline_file.execute(steps, str(home / "run"), dp.tools.Serial(), to)}
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def seen(home):
     """What all readers say about all results."""
     place = home / "run"
     found = grown.everything(home, "run")
-    found["verify"] = {url: list(map(str, some)) for url, some in dp.verify(str(place)).items()}
+    found["verify"] = {url: list(map(str, some)) for url, some in dp.tools.verify(str(place)).items()}
     whole, inside = status(str(place))
     found["status"] = [(one.url, one.kind, one.state) for one in (whole, *inside)]
     found["diff"] = repr(compare(str(place / "clean"), str(place / "alike")))
@@ -149,7 +149,7 @@ def seen(home):
         shards = dp.Shards.open(place / name)
         tables = [shards.docs(n).to_pylist() for n in range(len(shards.shards))]
         found[name] = [[one.tolist() for one in shards.memmaps()], tables, shards.vocab_size]
-    index = dp.SuffixIndex.open(str(place / "index"))
+    index = dp.tools.SuffixIndex.open(str(place / "index"))
     found["index"] = [index.count("page"), index.find("page", 5), index.longest("again page 5 w5x5").text]
     alike = dp.open_dataset(str(place / "alike"))
     found["alike"] = [alike.key, list(alike), alike.drops().to_pylist(), alike.stats.to_json()]
@@ -188,7 +188,7 @@ def test_a_field_more_in_every_record(home):
     for folder in ("clean", "shards"):
         found = Folder(str(home / "run" / folder))
         assert (found.manifest or found.token_manifest).more[FIELD] == {"x": [1]}
-    assert all(not problems for problems in dp.verify(str(home / "run")).values())
+    assert all(not problems for problems in dp.tools.verify(str(home / "run")).values())
     run(home)
 
 
@@ -220,7 +220,7 @@ def test_a_column_more_in_every_table(home, seed):
     for name, said in before.items():
         assert after[name] == said, name
     grown.forget_one(home, "run")
-    assert all(not problems for problems in dp.verify(str(home / "run")).values())
+    assert all(not problems for problems in dp.tools.verify(str(home / "run")).values())
     run(home)
 
 
@@ -235,4 +235,4 @@ def test_a_stopped_run_goes_on(home):
     done = dp.Pipeline(*stages).run(docs, out, replace=True)
     fresh = dp.Pipeline(*stages).run(docs, str(home / "run" / "fresh"))
     assert (list(done), done.drops()) == (list(fresh), fresh.drops())
-    assert all(not problems for problems in dp.verify(out).values())
+    assert all(not problems for problems in dp.tools.verify(out).values())

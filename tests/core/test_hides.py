@@ -138,15 +138,15 @@ def test_work_of_a_run_that_failed_is_named_and_removed(docs, tmp_path):
     out = str(tmp_path)
     private = dp.Pipeline(FILTER, Hide())
     before = private.run(docs, out)
-    assert (found(tmp_path), dp.verify(out)) == (set(), {out: []})
+    assert (found(tmp_path), dp.tools.verify(out)) == (set(), {out: []})
     with pytest.raises(FunctionFailed):
         dp.Pipeline(FILTER, dp.Exact(), dp.Filter(fails)).run(docs, out, replace=True)
     assert {"zzrefused", "zzadmira"} <= found(tmp_path)
     steps = [f"steps/{name}" for name in steps_of(tmp_path)]
     assert steps
-    assert [problem.file for problem in dp.verify(out)[out]] == ["_unfinished", *steps]
+    assert [problem.file for problem in dp.tools.verify(out)[out]] == ["_unfinished", *steps]
     assert private.run(docs, out).key == before.key
-    assert (found(tmp_path), steps_of(tmp_path), dp.verify(out)) == (set(), [], {out: []})
+    assert (found(tmp_path), steps_of(tmp_path), dp.tools.verify(out)) == (set(), [], {out: []})
 
 
 def steps_of(folder):

@@ -52,7 +52,7 @@ def read(given: Path) -> dp.Dataset:
     return dp.read(str(given / "in" / "*.jsonl"), columns={"n": "int64"})
 
 
-@pytest.mark.parametrize("runner", [dp.Serial(), dp.Local(2)])
+@pytest.mark.parametrize("runner", [dp.tools.Serial(), dp.tools.Local(2)])
 def test_dropped_documents_outlive_the_input(given, runner) -> None:
     """Texts, sources and columns; why, clusters and the report show them, with masked text; any runner, same rows."""
     done = dp.Pipeline(*stages()).run(read(given), str(given / "run" / "out"), runner, keep_dropped=True)
@@ -101,7 +101,7 @@ def test_forgotten_documents_are_not_kept(given) -> None:
     out = str(given / "out")
     done = dp.Pipeline(*stages()).run(read(given), out, keep_dropped=True)
     gone, *others = done.dropped().take(9)
-    dp.forget(out, np.array([gone["id"]], np.uint64))
+    dp.tools.forget(out, np.array([gone["id"]], np.uint64))
     again = dp.open_dataset(out)
     left = again.dropped().take(9)
     assert [row["id"] for row in left] == [row["id"] for row in others]
@@ -175,8 +175,8 @@ def test_a_killed_forget_is_completed(given, monkeypatch) -> None:
     ids = [*(row["id"] for row in gone), *kept]
     assert len(ids) == 2
     tried = 0
-    for at in kills(monkeypatch, made, out.parent, lambda: dp.forget(str(out), ids), step=19):
-        dp.forget(str(out), ids)
+    for at in kills(monkeypatch, made, out.parent, lambda: dp.tools.forget(str(out), ids), step=19):
+        dp.tools.forget(str(out), ids)
         left = dp.open_dataset(str(out)).dropped().take(9)
         assert not any("كان" in row["text"] for row in left), at
         assert not traces(out, ["كان"]), at

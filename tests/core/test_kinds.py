@@ -35,20 +35,20 @@ def made(tmp_path_factory):
     tok = dp.train_bpe(clean, 270, out=str(place / TOKENIZER), min_bytes=1)
     other = dp.train_bpe(clean, 280, min_bytes=1)
     shards = dp.encode(clean, other, str(place / TOKENS), val=0.05)
-    dp.SuffixIndex.build(clean, str(place / INDEX))
-    dp.export(shards, "llmc", str(place / EXPORT))
+    dp.tools.SuffixIndex.build(clean, str(place / INDEX))
+    dp.tools.export(shards, "llmc", str(place / EXPORT))
     receipts.write(str(place / PERSONA / "cuts.json"), "key", {"files": [], "cuts": []})
     (place / PRESET).mkdir()
     (place / PRESET / "preset.json").write_text("{}")
     writers = models_in(place, shards) | {
         DATASET: lambda out: dp.Pipeline(dp.Exact()).run(docs, out, replace=True),
         TOKENS: lambda out: dp.encode(clean, tok if out.endswith(TOKENS) else other, out, val=0.05, replace=True),
-        INDEX: lambda out: dp.SuffixIndex.build(clean, out, replace=True),
+        INDEX: lambda out: dp.tools.SuffixIndex.build(clean, out, replace=True),
         TOKENIZER: lambda out: dp.train_bpe(clean, 275, out=out, min_bytes=1),
-        EXPORT: lambda out: dp.export(shards, "nanogpt", out),
+        EXPORT: lambda out: dp.tools.export(shards, "nanogpt", out),
         PERSONA: lambda out: dp.chats.persona(str(place / "in.jsonl"), "Tomas Orr", out),
         PRESET: lambda out: fit_language("mine", clean, clean, out=out, vocab_size=200, order=3),
-        "imported": lambda out: dp.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True),
+        "imported": lambda out: dp.tools.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True),
         "mixture": lambda out: dp.Mix(temperature=2).write({"web": shards}, out, replace=True),
         "saved": other.save,
     }
@@ -161,14 +161,14 @@ def test_the_same_tokenizer_may_be_beside(made, tmp_path) -> None:
     shards = dp.encode(clean, tok, out, val=0.05)
     tok.save(out)
     assert sorted(kinds.held(out)) == sorted([TOKENS, TOKENIZER])
-    assert dp.verify(out) == {out: []}
+    assert dp.tools.verify(out) == {out: []}
     with pytest.raises(StaleOutput, match="x holds token shards; choose another folder as out"):
         dp.train_bpe(clean, 280, out=out, min_bytes=1)
     with pytest.raises(StaleOutput, match="x holds a tokenizer; choose another folder as out"):
         dp.encode(clean, dp.train_bpe(clean, 280, min_bytes=1), out, val=0.05, replace=True)
     with pytest.raises(StaleOutput, match="x holds a tokenizer; choose another folder as out"):
-        dp.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True)
-    assert dp.verify(out) == {out: []}
+        dp.tools.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True)
+    assert dp.tools.verify(out) == {out: []}
     assert (dp.Tokenizer.load(out).hash, dp.Shards.open(out).root) == (tok.hash, shards.root)
 
 

@@ -60,7 +60,7 @@ def test_a_plain_reader_has_defaults():
     )  # fmt: skip
     assert reader.cuts("a.jsonl", 100, 10) == [(0, None, 100)]
     assert Jsonl().cuts("a.jsonl", 10, 10) == [(0, None, 10)]
-    assert Jsonl().cuts("a.jsonl", 11, 10) == [(0, 10, 10), (10, 11, 1)]
+    assert Jsonl().cuts("a.jsonl", 11, 10) == [(0, 5, 5), (5, 11, 6)]
     assert Part((), reader).number == 0
     assert Slice("a.jsonl", 0, listed="*.jsonl") == piece  # the same file, whatever named it
     with pytest.raises(PlanError, match=r"a: Reader does not know the types of x, y; set columns="):

@@ -38,11 +38,13 @@ WRITERS = {
     "encode": lambda home, out: dp.encode(docs(home), BYTES, out),
     "train_bpe": lambda home, out: dp.train_bpe(docs(home), 260, out=out, val=0.0),
     "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
-    "export": lambda home, out: dp.export(shards(home), "nanogpt", out),
-    "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
+    "export": lambda home, out: dp.tools.export(shards(home), "nanogpt", out),
+    "import": lambda home, out: dp.tools.import_tokens(
+        dp.tools.export(shards(home), "nanogpt", home / "n")[0], BYTES, out
+    ),
     "persona": lambda home, out: persona(str(docs(home).parts[0].slices[0].url), "Ilse", out),
     "steps": lambda home, out: list(pipeline_file.execute([], out, None)),
-    "forget": lambda home, out: dp.forget(out),
+    "forget": lambda home, out: dp.tools.forget(out),
 }
 PLACES = {"/": "the root of all", "file:///": "the root of all", "~": "the home folder", "code": "the root of a"}
 
@@ -153,14 +155,14 @@ def test_exports_do_not_replace_files_of_others(tmp_path, form, name):
     out.mkdir()
     (out / name).write_bytes(b"mine")
     with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| belongs to another tokenizer)"):
-        dp.export(tmp_path / "e", form, out)
+        dp.tools.export(tmp_path / "e", form, out)
     assert (out / name).read_bytes() == b"mine"
     (out / name).unlink()
-    dp.export(tmp_path / "e", form, out)
+    dp.tools.export(tmp_path / "e", form, out)
     os.unlink(out / ".dataprep-journal")  # as in a copy without hidden files
     shutil.rmtree(tmp_path / "e")
     dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.4, split_seed=3)
-    assert dp.export(tmp_path / "e", form, out)
+    assert dp.tools.export(tmp_path / "e", form, out)
 
 
 def test_shards_without_a_journal_are_replaced(tmp_path):
@@ -229,11 +231,11 @@ def test_documents_replace_documents_only(tmp_path, name):
     assert place.read_bytes() == whole
     for theirs in OTHERS.values():
         place.write_bytes(theirs)
-        with pytest.raises(StaleOutput, match=f"{name} exists and does not hold documents that dataprep wrote"):
+        with pytest.raises(StaleOutput, match=f"{name} exists and does not contain documents that dataprep wrote"):
             docs(tmp_path).write(str(place))
         assert place.read_bytes() == theirs
     pq.write_table(pa.table({"id": [1], "text": ["x"]}), place)
-    with pytest.raises(StaleOutput, match="exists and does not hold"):
+    with pytest.raises(StaleOutput, match="exists and does not contain"):
         docs(tmp_path).write(str(place))
 
 
@@ -260,7 +262,7 @@ def test_a_pipe_in_a_folder_of_input_is_left_out(tmp_path):
 def test_forget_takes_a_file_url(tmp_path):
     """As every other function does."""
     made = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "run"))
-    assert dp.forget(f"file://{made.url}", ["0:0"]).removed == {made.url: 1}
+    assert dp.tools.forget(f"file://{made.url}", ["0:0"]).removed == {made.url: 1}
 
 
 def test_clean_of_a_home_folder_is_refused(dataprep, tmp_path, monkeypatch):

@@ -58,16 +58,16 @@ def test_a_deadly_file_is_left_out_and_remembered(tmp_path):
     """It is a row of the unread table; the rest is read, also before an Estimator; a later run decides the same."""
     home = folder_of(tmp_path, ["one", "kill", "two", "one"])
     docs = dp.read(home, Deadly, on_bad_file="skip")
-    done = dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.Local(1))
+    done = dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.tools.Local(1))
     assert [doc["text"] for doc in done] == ["one", "two"]
     [row] = done.unread().to_pylist()
     assert (os.path.basename(row["file"]), row["reason"]) == ("1.txt", "quarantined")
     assert row["detail"] == "a worker was killed (SIGKILL)"
     (tmp_path / "out" / "manifest.json").unlink()  # a run that was stopped at its end
-    assert dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.Serial()).count == 2  # not read at all
+    assert dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.tools.Serial()).count == 2  # not read at all
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / NAME).write_bytes((tmp_path / "out" / NAME).read_bytes())
-    dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "again"), dp.Serial())
+    dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "again"), dp.tools.Serial())
     same_bytes(tmp_path / "out" / "data", tmp_path / "again" / "data")
     assert (tmp_path / "again" / "manifest.json").read_bytes() == (tmp_path / "out" / "manifest.json").read_bytes()
 
@@ -76,15 +76,15 @@ def test_without_skip_it_is_an_error(tmp_path):
     """The task is named, and nothing is left out."""
     docs = dp.read(folder_of(tmp_path, ["one", "sleep"]), Deadly)
     with pytest.raises(WorkerDied, match=rf"took longer than timeout={LIMIT} s 3 times .* allow more time"):
-        dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=LIMIT))
+        dp.Pipeline().run(docs, str(tmp_path / "out"), dp.tools.Local(1, timeout=LIMIT))
     assert not (tmp_path / "out" / NAME).exists()
     for wrong in (0, -1, "5", True, float("nan"), float("inf")):
         with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
-            dp.Local(1, timeout=wrong)
+            dp.tools.Local(1, timeout=wrong)
         with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
-            dp.Ray(timeout=wrong)
-    with pytest.raises(PlanError, match=r"timeout=5 needs a worker process, .*; use dp.Local\(1, timeout=5\)"):
-        dp.Serial(timeout=5)
+            dp.tools.Ray(timeout=wrong)
+    with pytest.raises(PlanError, match=r"timeout=5 needs a worker process, .*; use dp.tools.Local\(1, timeout=5\)"):
+        dp.tools.Serial(timeout=5)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_without_skip_it_is_an_error(tmp_path):
 def test_limits_of_time_and_memory(tmp_path, word, limits, says):
     """A file beyond a limit is left out, and the others are read."""
     docs = dp.read(folder_of(tmp_path, ["one", word, "two"]), Deadly, on_bad_file="skip")
-    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, **limits))
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.tools.Local(1, **limits))
     assert [doc["text"] for doc in done] == ["one", "two"]
     assert says in done.unread().to_pylist()[0]["detail"]
 
@@ -107,7 +107,7 @@ def test_the_time_of_one_file_does_not_count_for_the_next(tmp_path):
     """Each file of a part has the whole limit."""
     docs = dp.read(folder_of(tmp_path, ["long", "fresh"]), Deadly)
     assert len(docs.parts) == 1
-    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=LIMIT))
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.tools.Local(1, timeout=LIMIT))
     assert [doc["text"] for doc in done] == ["long", "fresh: True"]
 
 

@@ -55,7 +55,7 @@ def test_cuts_are_quoted_by_rule(tmp_path):
         rows = [json.dumps({"text": page(i * 50 + n)}) + "\n" for n in range(50)]
         (tmp_path / f"{i}.jsonl").write_text("".join(rows))
     docs, stages = dp.read(str(tmp_path / "*.jsonl")), (dp.C4(), dp.Map(shout))
-    runners = dp.Serial(), laws.TWO, dp.Local(4)
+    runners = dp.tools.Serial(), laws.TWO, dp.tools.Local(4)
     every = [dp.Pipeline(*stages).run(docs, str(tmp_path / f"o{i}"), runner=r) for i, r in enumerate(runners)]
     c4, mapped = every[0].stats["C4"], every[0].stats["shout"]
     assert (c4.cuts["no_terminal_punctuation"].times, c4.docs_out) == (800, 400)
@@ -94,7 +94,7 @@ def test_forgotten_documents_are_not_quoted(tmp_path):
     done = dp.Pipeline(dp.C4()).run(docs, str(tmp_path / "out"))
     gone = [e.id for e in done.stats["C4"].cuts["no_terminal_punctuation"].examples]
     lines = [e.text for e in done.stats["C4"].cuts["no_terminal_punctuation"].examples]
-    dp.forget(str(tmp_path / "out"), ids=gone)
+    dp.tools.forget(str(tmp_path / "out"), ids=gone)
     now = dp.open_dataset(str(tmp_path / "out")).stats["C4"].cuts["no_terminal_punctuation"]
     assert (now.examples, now.times) == ([], 24)
     stored = [path.read_bytes() for path in (tmp_path / "out").rglob("*.json")]

@@ -12,6 +12,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run import ray_runner
 from dataprep.core.run.context import Context, place_of
+from dataprep.core.run.queue_job import versions
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import AHEAD, Local
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied
@@ -44,7 +45,7 @@ def ray(monkeypatch):
     The task that began first ends first, but those of `slow_items` end last.
     """
     module = types.ModuleType("ray")
-    module.inits, module.retries, module.apart, module.running, module.most = [], [], [], 0, 0
+    module.inits, module.retries, module.options, module.apart, module.running, module.most = [], [], [], [], 0, 0
     module.slow_items, module.slow = [], []
     module.resources = {"CPU": 3.0}
     named = {"RayError": RayError, "RayTaskError": TaskError, "WorkerCrashedError": Crashed, "OutOfMemoryError": Full}
@@ -53,17 +54,18 @@ def ray(monkeypatch):
     module.init = lambda **given: module.inits.append(given)
     module.cluster_resources = lambda: module.resources
 
-    def remote(max_retries):
+    def remote(max_retries, **options):
         module.retries.append(max_retries)
+        module.options.append(options)
 
         def decorated(work):
-            def start(path, folder, task, item, apart):
+            def start(theirs, path, folder, task, item, apart):
                 module.apart.append(apart)
                 module.running += 1
                 module.most = max(module.most, module.running)
 
                 def reference():
-                    return work(path, folder, task, item, None)
+                    return work(theirs, path, folder, task, item, None)
 
                 if getattr(cloudpickle.loads(item), "number", None) in module.slow_items:
                     module.slow.append(reference)
@@ -115,7 +117,7 @@ def test_results_in_item_order_from_one_cluster(ray):
     assert list(runner.map(number, [Item(n) for n in range(9)])) == list(range(9))
     assert list(runner.map(number, [])) == []
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    assert ray.inits == [{"address": "auto", **quiet}]
+    assert ray.inits == [{"address": "auto", "runtime_env": None, **quiet}]
     assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 4, {2}, {None})
     ray.resources = {}
     assert Ray().workers == 1
@@ -227,7 +229,7 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
     """The search path comes with it, without repeats; a process of its own gets the task as it was sent."""
     task, item = cloudpickle.dumps(number), cloudpickle.dumps(Item(7))
     monkeypatch.setattr(sys, "path", ["/a", "/b"])
-    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], "/no such folder", task, item, None)[0]) == 7
+    assert cloudpickle.loads(ray_runner._work_elsewhere(versions(), ["/b", "/c"], "/no", task, item, None)[0]) == 7
     assert sys.path == ["/a", "/b", "/c"]
 
     class Apart:
@@ -235,7 +237,29 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
             assert given is task
             return iter([number(items[0]) + 1])
 
-    assert cloudpickle.loads(ray_runner._work_elsewhere([], "", task, item, Apart())[0]) == 8
+    assert cloudpickle.loads(ray_runner._work_elsewhere(versions(), [], "", task, item, Apart())[0]) == 8
+
+
+def test_a_machine_with_other_versions_does_no_task(ray, monkeypatch):
+    """The error names the machine, and both versions."""
+    real = versions()
+    monkeypatch.setattr(ray_runner, "versions", lambda: {**real, "numpy": "1.0"})
+    with pytest.raises(PlanError, match=r"has numpy .* \(the run has 1\.0\); install the same versions there, or pass"):
+        list(Ray().map(number, [Item(1)]))
+
+
+def test_what_a_task_reserves(ray):
+    """The options of Ray are given to it; as many tasks run as fit the cluster."""
+    ray.resources = {"CPU": 9.0, "ingest": 5.0}
+    runner = Ray(num_cpus=2, resources={"ingest": 2}, runtime_env={"pip": ["x"]}, max_retries=7)
+    assert runner.workers == 2
+    assert list(runner.map(number, [Item(1)])) == [1]
+    assert ray.inits[0]["runtime_env"] == {"pip": ["x"]}
+    assert (ray.retries, ray.options) == ([7], [{"num_cpus": 2, "resources": {"ingest": 2}}])
+    assert Ray(resources={"none": 1}).workers == 1
+    for wrong in ({"num_cpus": 0}, {"max_retries": -1}):
+        with pytest.raises(PlanError, match=f"{next(iter(wrong))}="):
+            Ray(**wrong)
 
 
 def test_workers_of_other_nodes_get_absolute_folders(ray, tmp_path, monkeypatch) -> None:

@@ -86,7 +86,7 @@ def test_a_field_of_another_type(kind, one):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_newer_format(kind):
     """One sentence says that a newer dataprep reads it, whatever else the file has, also of a record in it."""
-    says = rf"^URL has format {FORMAT + 1}, and this dataprep reads {FORMAT}; install a newer dataprep$"
+    says = rf"^URL has format {FORMAT + 1}, and this version of dataprep reads {FORMAT}; install a newer dataprep$"
     for found in ({}, whole(kind), {"other": 1}):
         with pytest.raises(NewerFormat, match=says):
             kind.of(found | {"format": FORMAT + 1}, "URL")

@@ -116,10 +116,10 @@ def test_what_cannot_be_read_is_one_sentence(docs, tmp_path) -> None:
         done.cut_texts()
     path = Path(tmp_path / "b.jsonl")
     path.write_text(path.read_text().replace("short", "other"))
-    with pytest.raises(ReadError, match="has changed; put it back"):
+    with pytest.raises(ReadError, match="has changed; restore the original file"):
         done.dropped()
     path.unlink()
-    with pytest.raises(ReadError, match="is missing; put it back"):
+    with pytest.raises(ReadError, match="is missing; restore the original file"):
         done.dropped()
     (tmp_path / "out" / "origin.json").unlink()
     with pytest.raises(ReadError, match="the input files are not known"):

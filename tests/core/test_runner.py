@@ -184,7 +184,7 @@ def test_a_script_without_main_guard_is_told_so(tmp_path):
         import sys
         def double(n): return 2 * n
         try:
-            print(list(dp.Local(2).map(double, [1, 2, 3])))
+            print(list(dp.tools.Local(2).map(double, [1, 2, 3])))
         except DataprepError as e:
             sys.exit(str(e))
         """)
@@ -263,7 +263,7 @@ def test_limits_of_time_that_are_none(given):
     """Are refused at once, with the value."""
     with pytest.raises(PlanError, match=f"timeout={given!r} must be a number of seconds above 0"):
         Local(1, timeout=given)
-    with pytest.raises(PlanError, match=rf"Serial has none; use dp\.Local\(1, timeout={given!r}\)"):
+    with pytest.raises(PlanError, match=rf"Serial has none; use dp\.tools\.Local\(1, timeout={given!r}\)"):
         Serial(timeout=given)
 
 

@@ -126,7 +126,7 @@ def test_statistics_up_to_the_last_stage_that_hides(pattern, readers) -> None:
 def test_a_runner_returns_one_result_per_task(tmp_path) -> None:
     """Else documents would be missing from the result."""
 
-    class Loses(dp.Serial):
+    class Loses(dp.tools.Serial):
         """Loses the last result."""
 
         def map(self, task, items, label=""):

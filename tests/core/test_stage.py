@@ -197,7 +197,7 @@ def test_other_answers_of_a_filter_are_named(answer):
         apply(Filter(lambda text: answer, version="1"), [batch_of(["ab" * 99], 7)])
     assert str(e.value) == (
         f"Filter(lambda) returned {answer!r}, which is neither a reason (str) or False, to drop it, nor None or True, "
-        f"to keep it, for document 0:7 ({('ab' * 30)!r}); correct it, and run again: finished work is kept"
+        f"to keep it, for document 0:7 ({('ab' * 30)!r}); correct it and run again; finished work is kept"
     )
 
 

@@ -52,12 +52,12 @@ def test_small_inputs_are_read_completely(tmp_path) -> None:
     trial = Trial("/nowhere", 1 << 20)
     assert trial.sample(docs).count == docs.count
     assert trial.share == 1.0
-    assert sees_all(Context(dp.Serial(), trial))
+    assert sees_all(Context(dp.tools.Serial(), trial))
     assert trial.inputs[0].text == trial.inputs[0].sample == sum(map(text_bytes, docs.batches()))
     trial = Trial("/nowhere", 20_000)
     assert trial.sample(docs).count < docs.count
     assert trial.share < 1
-    assert not sees_all(Context(dp.Serial(), trial))
+    assert not sees_all(Context(dp.tools.Serial(), trial))
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.03), (10, 0.12), (39, 0.39), (40, 0.42), (60, 0.60), (90, 0.90)])
@@ -100,13 +100,13 @@ def test_a_sample_is_no_more_than_a_sample(tmp_path) -> None:
 
 def test_a_context_is_the_runner_that_it_has() -> None:
     """Any Runner gets one, which states its trial; one that is given stays as it is, and all of it reads the input."""
-    runner, trial = dp.Serial(memory="1GB"), Trial("/nowhere", 1)
+    runner, trial = dp.tools.Serial(memory="1GB"), Trial("/nowhere", 1)
     given = Context(runner, trial)
     assert list(given.map(str, [1, 2])) == ["1", "2"]
     assert (given.workers, given.memory, repr(given)) == (1, "1GB", repr(runner))
     assert context_of(given) is given
     assert context_of(runner) == Context(runner)
-    assert context_of(None) == Context(dp.Serial())
+    assert context_of(None) == Context(dp.tools.Serial())
     assert [trial_of(run) for run in (given, runner, context_of(runner))] == [trial, None, None]
     assert [sees_all(run) for run in (given, runner, context_of(runner))] == [False, True, True]
     with pytest.raises(PlanError, match="runner=3 must be a Runner"):
@@ -116,22 +116,22 @@ def test_a_context_is_the_runner_that_it_has() -> None:
 def test_only_a_run_that_is_told_so_is_a_trial(tmp_path) -> None:
     """A pipeline beside one that is tried reads its whole input, also in the same process."""
     docs = laws.dataset_of(tmp_path, ["x" * 100] * 100, parts=2)
-    tried = Context(dp.Serial(), Trial(str(tmp_path / "trial"), 1_000))
+    tried = Context(dp.tools.Serial(), Trial(str(tmp_path / "trial"), 1_000))
     assert dp.Pipeline().run(docs, str(tmp_path / "trial" / "out"), tried).count == 12
-    assert dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Serial()).count == 100
+    assert dp.Pipeline().run(docs, str(tmp_path / "out"), dp.tools.Serial()).count == 100
 
 
 def test_memory_is_planned_for_the_whole_input() -> None:
     """In a trial it is noted, and grows with the input if it does; else it must fit."""
     trial = Trial("/nowhere", 1, inputs=[Sampled(9, 100.0, 25)])
-    tried = Context(dp.Serial(memory="1GB"), trial)
+    tried = Context(dp.tools.Serial(memory="1GB"), trial)
     reserve(tried, 100, "letters", "use fewer")
     reserve(tried, 10**12, "words", "use none", grows=False)
     assert trial.reserved == [Reserved(400, "letters", "use fewer"), Reserved(10**12, "words", "use none")]
     limit = WORKER_BYTES + 1_000
-    reserve(dp.Serial(memory=limit), 1_000, "letters", "use fewer")
+    reserve(dp.tools.Serial(memory=limit), 1_000, "letters", "use fewer")
     with pytest.raises(PlanError, match=r"^letters takes 1\.0 kB of memory in one process.*; use fewer$"):
-        reserve(dp.Serial(memory=limit), 1_001, "letters", "use fewer")
+        reserve(dp.tools.Serial(memory=limit), 1_001, "letters", "use fewer")
 
 
 @pytest.mark.parametrize(("rows", "read", "share"), [(1, 1, 1.0), (2, 1, 0.5), (0, 0, 0.0), (2, 9, 1.0)])

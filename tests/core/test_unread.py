@@ -48,13 +48,17 @@ LISTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("relative", "run"), [(True, dp.Serial()), (False, dp.Serial()), (False, laws.TWO)])
+@pytest.mark.parametrize(
+    ("relative", "run"), [(True, dp.tools.Serial()), (False, dp.tools.Serial()), (False, laws.TWO)]
+)
 def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, run) -> None:
     """What a folder holds is a document's file or a row, of the Dataset just read as of the sealed one."""
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReadError, match="archive.zip: the zip is truncated or damaged.*on_bad_file"):
+        dp.read("in")
     monkeypatch.setattr(parts, "PART_BYTES", 1)
     given = "in" if relative else str(folder)
-    docs = dp.read(given)
+    docs = dp.read(given, on_bad_file="skip")
     assert rows(docs, given) == LISTED
     assert "files that are not read: 5 (empty 3, unknown_type 1, unreadable 1)" in caplog.text
     done = dp.Pipeline().run(docs, out=str(tmp_path / "out"), runner=run)
@@ -78,7 +82,7 @@ def test_a_table_only_where_there_are_rows(tmp_path) -> None:
 def test_verify_checks_the_table(folder, tmp_path) -> None:
     """A table that was removed or changed is a problem that `verify` names, and an error of `unread`."""
     out = str(tmp_path / "out")
-    docs = dp.Pipeline().run(dp.read(str(folder)), out=out)
+    docs = dp.Pipeline().run(dp.read(str(folder), on_bad_file="skip"), out=out)
     assert verify(out) == {out: []}
     (tmp_path / "out" / "unread.parquet").write_bytes(b"PAR1")
     assert [problem.file for problem in verify(out)[out]] == ["unread.parquet"]
@@ -89,7 +93,7 @@ def test_verify_checks_the_table(folder, tmp_path) -> None:
 def test_saved_steps_pass_their_rows_on(folder, tmp_path) -> None:
     """After estimators, which read saved text, the final table has each row once."""
     docs = dp.Pipeline(dp.Filter(keep_all), dp.Exact(), dp.Map(upper), dp.MinHash()).run(
-        dp.read(str(folder)), out=str(tmp_path / "out")
+        dp.read(str(folder), on_bad_file="skip"), out=str(tmp_path / "out")
     )  # fmt: skip
     assert rows(docs, str(folder)) == LISTED
 
@@ -104,7 +108,7 @@ def test_names_are_hidden(folder, tmp_path, where) -> None:
     """After a stage that hides, no name and no detail is in any file of the folder, but reasons and numbers are."""
     stages = {"after": [Hide()], "before and after an estimator": [Hide(), dp.Exact(), Hide()],
               "estimator": [dp.Filter(keep_all), dp.Exact(), Hide()]}[where]  # fmt: skip
-    docs = dp.Pipeline(*stages).run(dp.read(str(folder)), out=str(tmp_path / "out"))
+    docs = dp.Pipeline(*stages).run(dp.read(str(folder), on_bad_file="skip"), out=str(tmp_path / "out"))
     assert [r["reason"] for r in docs.unread().to_pylist()].count("empty") == 3
     assert {(r["file"], r["detail"]) for r in docs.unread().to_pylist()} == {("hidden", None)}
     for path in (tmp_path / "out").rglob("*"):
@@ -161,22 +165,14 @@ def test_not_a_chat_among_chats(tmp_path) -> None:
         archive.writestr("_chat.txt", CHAT)
     whole = (tmp_path / "good.zip").read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])
-    docs = dp.read(str(tmp_path))
+    with pytest.raises(ReadError, match="cut.zip: the zip is truncated or damaged"):
+        dp.read(str(tmp_path))
+    docs = dp.read(str(tmp_path), on_bad_file="skip")
     assert docs.count == 7
     assert [row["author"] for row in docs if row["text"] == "eggs\n"] == [None]
     assert rows(docs, str(tmp_path)) == [
-        ("cut.zip", "unreadable", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", None),
+        ("cut.zip", "unreadable", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", 0),
     ]  # fmt: skip
-
-
-def test_attachments_of_chats_are_left_out(tmp_path) -> None:
-    """Documents that people sent each other, of kinds that are read elsewhere, do not end the reading of the chat."""
-    (tmp_path / "_chat.txt").write_text(CHAT)
-    for name in ("a.pdf", "b.docx", "c.eml", "d.tsv", "e.ipynb", "f.csv"):
-        (tmp_path / name).write_text("text\n1\n")
-    docs = dp.read(str(tmp_path))
-    assert "author" in docs.columns
-    assert {row[1] for row in rows(docs, str(tmp_path))} == {"unknown_type", "not_a_chat"}
 
 
 def test_a_folder_without_chats_never_hears_of_them(tmp_path) -> None:
@@ -203,7 +199,7 @@ def test_only_empty_files_are_an_error(tmp_path) -> None:
 
 def test_inspect_counts_them(folder, tmp_path, dataprep) -> None:
     """`dataprep inspect` prints the number by reason and suffix, with an example."""
-    dp.Pipeline().run(dp.read(str(folder)), out=str(tmp_path / "out"))
+    dp.Pipeline().run(dp.read(str(folder), on_bad_file="skip"), out=str(tmp_path / "out"))
     code, shown, _ = dataprep("inspect", tmp_path / "out")
     assert code == 0
     assert "8 files were not read" in shown

@@ -96,7 +96,7 @@ def columns(batch):
 def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
     """A second Estimator sees the cut texts; nothing is saved in between; cuts and facts lie in the sealed folder."""
     docs = laws.dataset_of(tmp_path, ["abcdefgh", "", "ijklmnop", "q"], parts=2)
-    out = Pipeline(Halves(), dp.Exact(), Halves()).run(docs, str(tmp_path / "out"), dp.Serial())
+    out = Pipeline(Halves(), dp.Exact(), Halves()).run(docs, str(tmp_path / "out"), dp.tools.Serial())
     assert out.table().column("text").to_pylist() == ["gh", "", "op", "q"]
     assert [f["stage"] for f in out.manifest.fits] == ["Halves", "Exact", "Halves #2"]
     assert out.manifest.fits[0]["spans"] == 4

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import pickle
 import signal
+import sys
 import threading
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -17,6 +19,8 @@ from dataprep.core.run import workers
 from dataprep.core.run.workers import UNGUARDED, Pool, Workers
 from dataprep.errors import PlanError
 from dataprep.store.stopping import at_stop, clean_end, leave_memory
+
+START = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 @dataclass
@@ -161,10 +165,13 @@ def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> N
     monkeypatch.setattr(workers.atexit, "register", at_end.append)
     monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
     monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
-    workers._begin(reading)
+    monkeypatch.setattr(workers, "Finalize", lambda *given, **_: at_end.append(given[1]))
+    monkeypatch.setattr(workers.os, "environ", {"OF_SERVER": "1", "OF_BOTH": "2"})
+    workers._begin(reading, {"OF_BOTH": "3", "OF_PARENT": "4"})
+    assert workers.os.environ == {"OF_BOTH": "3", "OF_PARENT": "4"}
     assert ended.wait(10)
     assert done == ["waited", 1]
-    assert at_end == [leave_memory]
+    assert at_end == [leave_memory, atexit._run_exitfuncs]
     this_process.begin_slice(4)
     assert reading.value == 4
     with pytest.raises(SystemExit) as e:
@@ -183,7 +190,7 @@ def test_a_worker_that_runs_the_script_again_ends(monkeypatch, inheriting) -> No
 
 
 def test_a_pool_is_kept_by_its_runner(monkeypatch) -> None:
-    """Its processes are new ones, which begin with the place that their parent sees; a stopped run ends them."""
+    """They begin with the place that their parent sees, and with its environment; a stopped run ends them."""
     made = []
 
     def executor(workers, context, **given):
@@ -196,7 +203,7 @@ def test_a_pool_is_kept_by_its_runner(monkeypatch) -> None:
     one, two, again = first.started(1), second.started(2), first.started(1)
     assert one is again is not two
     assert [(n, how, given["initializer"], given["initargs"]) for n, how, given in made] == [
-        (n, "spawn", workers._begin, (p.reading,)) for n, p in ((1, one), (2, two))
+        (n, START, workers._begin, (p.reading, dict(os.environ))) for n, p in ((1, one), (2, two))
     ]
     assert (one.reading.value, one.over, one.processes) == (-1, set(), [])
     one.executor._processes = None  # of an executor that was shut down

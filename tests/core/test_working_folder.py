@@ -249,7 +249,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("runner", [dp.Serial(), laws.TWO], ids=repr)
+@pytest.mark.parametrize("runner", [dp.tools.Serial(), laws.TWO], ids=repr)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_function_that_changes_the_folder_ends_the_run(places, change, runner):
     """One sentence names it; the folder is as before, and no file is scattered."""
@@ -267,7 +267,7 @@ def test_a_reader_that_changes_the_folder_ends_the_run(places):
     assert Path.cwd() == places[0]
 
 
-@pytest.mark.parametrize("runner", [dp.Serial(), laws.TWO], ids=repr)
+@pytest.mark.parametrize("runner", [dp.tools.Serial(), laws.TWO], ids=repr)
 def test_a_function_may_change_the_folder_for_a_while(places, runner):
     """A function that changes back is none of our business; its errors are its own."""
     done = dp.Pipeline(dp.Map(moves_back)).run(dp.read("d?.jsonl"), out="new", runner=runner)
@@ -288,7 +288,7 @@ def test_an_error_after_a_change_is_still_the_error(places):
 
 def test_workers_work_in_the_folder_of_the_caller(places, monkeypatch):
     """Processes that were started elsewhere, or that began in the folder of the program's start, change to it."""
-    runner = dp.Local(2)
+    runner = dp.tools.Local(2)
     for place, text in zip(reversed(places), (THERE, HERE), strict=True):
         monkeypatch.chdir(place)
         assert set(runner.map(folder_of, range(3))) == {str(place)}
@@ -308,7 +308,7 @@ def test_a_step_that_changes_the_folder_ends_the_run(places):
         moves("")
 
     with pytest.raises(FunctionFailed, match="step first" + MOVED):
-        list(execute([Step("first", first, ("out",))], "steps", dp.Serial()))
+        list(execute([Step("first", first, ("out",))], "steps", dp.tools.Serial()))
     assert Path.cwd() == places[0]
     assert Path("steps/status.json").exists() or any(Path("steps").iterdir())
 
@@ -400,6 +400,6 @@ def test_forget_follows_the_paths_of_the_run(runs, monkeypatch):
     monkeypatch.chdir(there)
     before = {path: path.read_bytes() for path in there.rglob("*") if path.is_file()}
     ids = [row["id"] for row in dp.open_dataset(str(here_ / "second"))][:1]
-    done = dp.forget("../here", ids, of="../here/second")
+    done = dp.tools.forget("../here", ids, of="../here/second")
     assert sorted(Path(url).name for url, n in done.removed.items() if n) == ["first", "second"]
     assert {path: path.read_bytes() for path in there.rglob("*") if path.is_file()} == before

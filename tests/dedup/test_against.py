@@ -70,7 +70,7 @@ def write(path: Path, rows: list[dict]) -> dp.Dataset:
 
 def table_of(stage, docs: dp.Dataset, out: Path) -> list[dict]:
     """The rows that a fit writes."""
-    verdict = stage.fit(docs, dp.Serial(), str(out))
+    verdict = stage.fit(docs, dp.tools.Serial(), str(out))
     return pq.read_table(getattr(verdict, "spans", None) or verdict.verdicts).to_pylist()
 
 
@@ -174,7 +174,7 @@ def test_repeats_within_older_dumps_are_not_gathered(tmp_path) -> None:
     for text in ("eight nine ten eleven", "two three four five", ""):
         new = write(tmp_path / "new.jsonl", [{"text": text}])
         stage = SuffixArray(min_words=3, against=old.url)
-        verdict = stage.fit(new, dp.Serial(), str(tmp_path / f"fit-{len(text)}"))
+        verdict = stage.fit(new, dp.tools.Serial(), str(tmp_path / f"fit-{len(text)}"))
         met[text[:3]] = (verdict.facts["records_met"] > 0, verdict.facts["spans"])
     assert met == {"eig": (False, 0), "two": (True, 1), "": (False, 0)}
 
@@ -304,6 +304,6 @@ def test_frequent_units_of_older_dumps_are_placed(tmp_path) -> None:
     """A unit that occurs most stands where it was first: in the older Dataset, with its id there."""
     old = dp.Pipeline().run(dataset_of(tmp_path, ["x", "same\nold"], parts=1), str(tmp_path / "old"))
     docs = dataset_of(tmp_path, ["new\nsame", "same", "new"], parts=1)
-    facts = Exact(unit="line", against=[old.url]).fit(docs, dp.Serial(), str(tmp_path / "fit")).facts
+    facts = Exact(unit="line", against=[old.url]).fit(docs, dp.tools.Serial(), str(tmp_path / "fit")).facts
     top = {(row["count"], row["id"], row["start"], row.get("in")) for row in facts["top"][:2]}
     assert top == {(3, "1", 0, old.url), (2, "0", 0, None)}

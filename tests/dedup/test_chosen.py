@@ -47,7 +47,7 @@ def gone(stage, rows: list[dict], tmp_path: Path) -> dict[int, int]:
     """Who goes for whom, by number; rows have the texts, and other columns."""
     docs = dp.read(pa.Table.from_pylist(rows))
     ids = docs.table(["id"]).column("id").to_pylist()
-    table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path)).verdicts).to_pylist()
+    table = pq.read_table(stage.fit(docs, dp.tools.Serial(), str(tmp_path)).verdicts).to_pylist()
     return {ids.index(row["id"]): ids.index(row["duplicate_of"]) for row in table}
 
 
@@ -125,11 +125,11 @@ def test_hashes_computed_before_are_compared(tmp_path) -> None:
     kinds = {"hex": "string", "raw": "binary", "number": "uint64", "code": "string"}
     docs = dp.read(pa.table({"text": pa.array([f"text {i // 5}" for i in range(7)]), **columns}), columns=kinds)
     for name in columns:
-        found = Exact(columns=name).fit(docs, dp.Serial(), str(tmp_path / name))
+        found = Exact(columns=name).fit(docs, dp.tools.Serial(), str(tmp_path / name))
         assert len(pq.read_table(found.verdicts)) == 2, name
     real = pa.table({"text": ["a"], "score": [1.5]})
     with pytest.raises(PlanError, match="columns='score' has the type double; it must hold strings, bytes or integers"):
-        Exact(columns="score").fit(dp.read(real, columns=["score"]), dp.Serial(), str(tmp_path / "no"))
+        Exact(columns="score").fit(dp.read(real, columns=["score"]), dp.tools.Serial(), str(tmp_path / "no"))
 
 
 def test_hashes_of_a_parquet_file(tmp_path) -> None:
@@ -168,7 +168,7 @@ def test_several_columns_are_compared(tmp_path) -> None:
     docs = columned(tmp_path / "a.jsonl", rows)
     ids = docs.table(["id"]).column("id").to_pylist()
     stage = Exact(columns=["title", "text"])
-    table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path / "fit")).verdicts).to_pylist()
+    table = pq.read_table(stage.fit(docs, dp.tools.Serial(), str(tmp_path / "fit")).verdicts).to_pylist()
     assert {ids.index(r["id"]): ids.index(r["duplicate_of"]) for r in table} == {2: 0, 4: 3}
     old = dp.Pipeline(Exact(columns=["title", "text"])).run(docs, str(tmp_path / "old"))
     new = columned(tmp_path / "b.jsonl", [{"title": "a", "text": "bc"}, {"title": "z", "text": "bc"}])
@@ -179,7 +179,7 @@ def test_several_columns_are_compared(tmp_path) -> None:
     near = MinHash(columns=["title", "text"], ngram=1, **CERTAIN)
     words = [("one two three", "x"), ("y", "x"), ("one two three", "y")]
     docs = columned(tmp_path / "c.jsonl", [{"title": title, "text": text} for title, text in words])
-    assert len(pq.read_table(near.fit(docs, dp.Serial(), str(tmp_path / "near")).verdicts)) == 1
+    assert len(pq.read_table(near.fit(docs, dp.tools.Serial(), str(tmp_path / "near")).verdicts)) == 1
     with pytest.raises(PlanError, match="needs the column title"):
         dp.Pipeline(near).run(dp.read(str(tmp_path / "c.jsonl")), str(tmp_path / "no"))
     with pytest.raises(PlanError, match="must be left out"):

@@ -26,7 +26,7 @@ def test_one_document_and_only_copies(drops) -> None:
 def test_many_empty_documents_cost_nothing(tmp_path) -> None:
     """Texts without words have no keys: nobody is compared with them, they stay, and nothing is written of them."""
     (tmp_path / "in.jsonl").write_bytes(b'{"text":""}\n' * 50_000 + b'{"text":"..."}\n' * 50_000)
-    stage = MinHash().fit(dp.read(str(tmp_path / "in.jsonl")), dp.Serial(), str(tmp_path / "fit"))
+    stage = MinHash().fit(dp.read(str(tmp_path / "in.jsonl")), dp.tools.Serial(), str(tmp_path / "fit"))
     assert stage.facts["documents"] == 100_000
     assert stage.facts["candidates"] == stage.facts["edges"] == stage.facts["dropped"] == 0
     (keys,) = (p for p in (tmp_path / "fit" / "keys").iterdir() if p.suffix != ".json")
@@ -67,9 +67,9 @@ def test_bands_that_find_little_are_warned_of(tmp_path, caplog) -> None:
     """Explicit bands that propose fewer than nine tenths of the pairs at the threshold are told, once a fit."""
     docs = laws.dataset_of(tmp_path, ["some words"], parts=1)
     with caplog.at_level(logging.WARNING, "dataprep"):
-        MinHash(preset="fineweb").fit(docs, dp.Serial(), str(tmp_path / "a"))
+        MinHash(preset="fineweb").fit(docs, dp.tools.Serial(), str(tmp_path / "a"))
         assert caplog.text == ""
-        MinHash(preset="fineweb", threshold=0.75).fit(docs, dp.Serial(), str(tmp_path / "b"))
+        MinHash(preset="fineweb", threshold=0.75).fit(docs, dp.tools.Serial(), str(tmp_path / "b"))
     assert caplog.text.count("propose 77 % of the pairs at 0.75") == 1
 
 

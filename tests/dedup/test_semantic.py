@@ -224,7 +224,7 @@ def test_equal_one_none_and_empty(drops, tmp_path) -> None:
         assert drops(stage, ["", " ", "", "word", "word"]) == {4: (3, 1.0)}
         assert drops(stage, [""] * 9) == {}
         for number, docs in enumerate((laws.dataset_of(tmp_path, [], parts=1), laws.Dataset(()))):
-            made = stage.fit(docs, dp.Serial(), str(tmp_path / f"{number}-{stage.clusters}"))
+            made = stage.fit(docs, dp.tools.Serial(), str(tmp_path / f"{number}-{stage.clusters}"))
             assert pq.read_table(made.verdicts).num_rows == 0
             assert made.facts["documents"] == 0
 
@@ -236,7 +236,7 @@ def test_equal_one_none_and_empty(drops, tmp_path) -> None:
 def test_diversify_keeps_the_share(dataset, tmp_path, share) -> None:
     """Of what the balls left, the share stays: those farthest from the centroids of the rest's own clusters."""
     stage = SemDeDup(epsilon=0.05, embed=by_number, diversify=share)
-    made = stage.fit(dataset([str(i) for i in range(600)], parts=4), dp.Serial(), str(tmp_path / "out"))
+    made = stage.fit(dataset([str(i) for i in range(600)], parts=4), dp.tools.Serial(), str(tmp_path / "out"))
     rows = pq.read_table(made.verdicts).to_pylist()
     gone = twins.semantic.semantic_duplicates(bundles(600), list(range(600)), 0.05)
     assert {r["id"] // 10 for r in rows if r["reason"] == "semantic_duplicate"} == set(gone)
@@ -422,7 +422,7 @@ def test_without_fasttext_it_says_so(dataset, tmp_path, monkeypatch) -> None:
     """A missing fastText is a sentence with the extra's name, before anything is read."""
     monkeypatch.setitem(sys.modules, "fasttext", None)
     with pytest.raises(PlanError, match=r"pip install 'dataprep-lm\[langid\]'"):
-        SemDeDup().fit(dataset(["a"]), dp.Serial(), str(tmp_path / "out"))
+        SemDeDup().fit(dataset(["a"]), dp.tools.Serial(), str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 

@@ -40,7 +40,7 @@ TEXTS = st.lists(
 def spans(stage: SuffixArray, made) -> list[tuple[int, ...]]:
     """The spans, with documents numbered: all their bytes are those first read. Only the table is left behind."""
     with tempfile.TemporaryDirectory() as out:
-        table = pq.read_table(stage.fit(made, dp.Serial(), out).spans)
+        table = pq.read_table(stage.fit(made, dp.tools.Serial(), out).spans)
         assert {p.name for p in Path(out).iterdir()} == {"spans.json", "spans.parquet"}
     columns = zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True)
     rows = [(d // UNIT, start, end, kept // UNIT, at, to) for d, start, end, kept, at, to in columns]
@@ -244,10 +244,10 @@ def test_what_does_not_fit_is_refused(dataset, monkeypatch, tmp_path) -> None:
     """The suffix array says what it would take and names the other engine; a missing package names its extra."""
     made, stage = dataset(["some text"] * 9), SuffixArray(engine="suffix_array")
     with pytest.raises(PlanError, match="engine='windows'"):
-        stage.fit(made, dp.Serial(memory=600 << 20), str(tmp_path))
+        stage.fit(made, dp.tools.Serial(memory=600 << 20), str(tmp_path))
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
     with pytest.raises(PlanError, match=r"dataprep-lm\[dedup\]"):
-        stage.fit(made, dp.Serial(), str(tmp_path))
+        stage.fit(made, dp.tools.Serial(), str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from html.parser import HTMLParser
 
+import pytest
 import typer
 
 from dataprep import cli
@@ -15,6 +17,17 @@ def test_the_navigation_has_every_page(root):
     """Every page of docs/ is named once in mkdocs.yml, and every name there is a page."""
     named = re.findall(r": docs/([\w-]+\.md)$", (root / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(named) == sorted(page.name for page in (root / "docs").glob("*.md"))
+
+
+def test_the_site_has_a_menu_of_versions(root, monkeypatch):
+    """mkdocs.yml names mike, which the extra `docs` installs; 0.1.3 is shown as 0.1, and another form is an error."""
+    assert re.search(r"^extra:\n  version:\n    provider: mike\b", (root / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert re.search(r'^docs = \[.*"mike\b', (root / "pyproject.toml").read_text(), re.MULTILINE)
+    monkeypatch.syspath_prepend(root / "scripts")
+    make_docs = importlib.import_module("make_docs")
+    assert [make_docs.minor(version) for version in ("0.1.3", "1.20.0rc1")] == ["0.1", "1.20"]
+    with pytest.raises(SystemExit, match="must begin with two numbers"):
+        make_docs.minor("next")
 
 
 def test_every_page_is_parsed_as_html(root):

@@ -124,11 +124,11 @@ def test_a_changed_byte_is_found(fitted, tmp_path, name):
     """By `verify` in each file; a filter refuses what it reads, also where the receipts were left behind."""
     copy = tmp_path / "copy"
     shutil.copytree(fitted[0].url, copy)
-    assert dp.verify(str(copy)) == {str(copy): []}
+    assert dp.tools.verify(str(copy)) == {str(copy): []}
     data = bytearray((copy / name).read_bytes())
     data[len(data) // 2] ^= 1
     (copy / name).write_bytes(data)
-    assert {problem.file for problem in dp.verify(str(copy))[str(copy)]} >= {name}
+    assert {problem.file for problem in dp.tools.verify(str(copy))[str(copy)]} >= {name}
     shutil.rmtree(copy / "receipts")
     if name.startswith("language"):
         with pytest.raises(PlanError, match=rf"^Language: .*{name} must be as `dataprep fit-language` sealed it"):
@@ -260,7 +260,7 @@ def test_a_killed_replacement_leaves_the_old_preset_or_the_new_one(fitted, tmp_p
 
     for _ in kills(monkeypatch, made.url, out, again, step=2):
         seen.add(known.index(opened(out)))
-        assert dp.verify(str(out)) == {str(out): []}
+        assert dp.tools.verify(str(out)) == {str(out): []}
         record = again().record
         wanted = {**fresh.record, "files": record["files"]}
         assert record == {**wanted, "seal": seal_of(wanted)}

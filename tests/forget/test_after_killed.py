@@ -26,7 +26,7 @@ def steps_of(home, tmp_path, *, replace=False):
         lambda: dp.Pipeline(dp.Map(stripped), dp.Exact()).run(docs, clean, replace=replace),
         lambda: dp.Pipeline(dp.Exact(unit="line")).run(dp.open_dataset(clean), again, replace=replace),
         lambda: dp.encode(dp.open_dataset(again), tok, str(home / "shards"), val=0.3, replace=replace),
-        lambda: dp.SuffixIndex.build(dp.open_dataset(again), str(home / "index"), replace=replace),
+        lambda: dp.tools.SuffixIndex.build(dp.open_dataset(again), str(home / "index"), replace=replace),
     ]
 
 
@@ -41,7 +41,7 @@ def done_as_told(step, replacing) -> bool:
         if told[1] is None:
             replacing()
         else:
-            dp.forget(told[1])
+            dp.tools.forget(told[1])
             step()
         return True
     return False
@@ -56,12 +56,12 @@ def test_at_a_dozen_moments(tmp_path, monkeypatch, replace) -> None:
     home.rename(made)
     ids = [int(row["id"]) for row in dataset_of(tmp_path, TEXTS) if WORD in row["text"]]
     told = tried = 0
-    for at in kills(monkeypatch, made, home, lambda: dp.forget(str(home), ids, of="clean"), step=9):
+    for at in kills(monkeypatch, made, home, lambda: dp.tools.forget(str(home), ids, of="clean"), step=9):
         begun = (home / "clean" / "forget.parquet").exists()
         steps = [steps_of(home, tmp_path, replace=one) for one in (replace, True)]
         told += sum(done_as_told(*both) for both in zip(*steps, strict=True))
         assert bool(traces(home, [WORD])) != begun, at
-        dp.forget(str(home), ids, of="clean")
+        dp.tools.forget(str(home), ids, of="clean")
         assert traces(home, [WORD]) == [], at
         tried += 1
     assert tried >= 12
@@ -71,13 +71,14 @@ def test_at_a_dozen_moments(tmp_path, monkeypatch, replace) -> None:
 def test_an_index_of_forgotten_documents_is_stale(tmp_path) -> None:
     """One that `forget` did not find, and one of documents that are on the list and not yet removed."""
     clean = dp.Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "clean"))
-    index = dp.SuffixIndex.build(clean, str(tmp_path / "index"))
+    index = dp.tools.SuffixIndex.build(clean, str(tmp_path / "index"))
     assert index.count(WORD) == 1
     forget_list.write_list(str(tmp_path / "clean"), [hit.id for hit in index.find(WORD)])
-    assert dp.SuffixIndex.build(clean, str(tmp_path / "other")).count(WORD) == 0
-    with pytest.raises(StaleOutput, match=r"index may hold were forgotten since .*: build it again with replace=True$"):
-        dp.SuffixIndex.build(clean, str(tmp_path / "index"))
-    assert dp.SuffixIndex.build(clean, str(tmp_path / "index"), replace=True).count(WORD) == 0
+    assert dp.tools.SuffixIndex.build(clean, str(tmp_path / "other")).count(WORD) == 0
+    says = r"index may contain were forgotten since .*: build it again with replace=True$"
+    with pytest.raises(StaleOutput, match=says):
+        dp.tools.SuffixIndex.build(clean, str(tmp_path / "index"))
+    assert dp.tools.SuffixIndex.build(clean, str(tmp_path / "index"), replace=True).count(WORD) == 0
     assert traces(tmp_path / "index", [WORD]) == []
-    assert dp.SuffixIndex.build(clean, str(tmp_path / "index")).manifest.docs == len(TEXTS) - 1
-    assert dp.verify(str(tmp_path / "index")) == {str(tmp_path / "index"): []}
+    assert dp.tools.SuffixIndex.build(clean, str(tmp_path / "index")).manifest.docs == len(TEXTS) - 1
+    assert dp.tools.verify(str(tmp_path / "index")) == {str(tmp_path / "index"): []}

@@ -16,7 +16,7 @@ TEXTS = [*(f"document {n} of a corpus with words {n * 7}" for n in range(9)), ZE
 
 
 @dataclass(frozen=True)
-class Forgets(dp.Serial):
+class Forgets(dp.tools.Serial):
     """Serial, but after each round of tasks the document is forgotten, as another process would do it."""
 
     folder: str = ""
@@ -25,7 +25,7 @@ class Forgets(dp.Serial):
         """Yield the results; then forget the document."""
         yield from super().map(task, items, label)
         found = [row["id"] for row in dp.open_dataset(self.folder).table().to_pylist() if row["text"] == ZEBRA]
-        dp.forget(self.folder, found)
+        dp.tools.forget(self.folder, found)
 
 
 def encoded(docs, out, runner):
@@ -37,7 +37,7 @@ def encoded(docs, out, runner):
 
 def indexed(docs, out, runner):
     """The times that the index has the text."""
-    return ZEBRA * dp.SuffixIndex.build(docs, out, runner=runner).count(ZEBRA)
+    return ZEBRA * dp.tools.SuffixIndex.build(docs, out, runner=runner).count(ZEBRA)
 
 
 def run(docs, out, runner):

@@ -213,7 +213,7 @@ def test_a_damaged_shard_is_one_sentence(sealed, tmp_path) -> None:
     shard.write_bytes(shard.read_bytes()[:-9] + b"x" + shard.read_bytes()[-8:])
     before = sorted(os.listdir(shard.parent))
     ids = np.array([0], np.uint64)
-    for call in (lambda: ids_in_file(str(shard), ids), lambda: dp.forget(str(out), ids.tolist())):
+    for call in (lambda: ids_in_file(str(shard), ids), lambda: dp.tools.forget(str(out), ids.tolist())):
         with pytest.raises(CorruptShard, match=rf"{shard.name} as the table that was written: .*--repair"):
             call()
     assert sorted(os.listdir(shard.parent)) == before

@@ -269,9 +269,9 @@ def test_a_shard_without_documents_holds_none(tmp_path) -> None:
     halves = docs.of(replace(part, slices=(piece,)) for piece in part.slices)
     done = dp.Pipeline(dp.Filter(lambda text: text == "b", version="1")).run(halves, str(tmp_path / "out"))
     assert [shard.last_id for shard in done.manifest.shards] == [None, 1 << POSITION_BITS]
-    assert dp.forget(done.url, ["1:0"]).removed == {done.url: 1}
+    assert dp.tools.forget(done.url, ["1:0"]).removed == {done.url: 1}
     with pytest.raises(PlanError, match="1 of 1 ids are not in"):
-        dp.forget(done.url, ["1:7"])
+        dp.tools.forget(done.url, ["1:7"])
 
 
 def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> None:
@@ -281,7 +281,7 @@ def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> Non
     out = str(tmp_path / "out")
     assert dp.Pipeline().run(first, out).count == 2
     write_list(first.url, np.array([0], np.uint64))
-    with pytest.raises(StaleOutput, match=f"documents that {out} may hold were forgotten since it was made: run `"):
+    with pytest.raises(StaleOutput, match=f"documents that {out} may contain were forgotten since it was made: run `"):
         dp.Pipeline().run(first, out)
     assert [row["text"] for row in dp.Pipeline().run(first, out, replace=True)] == ["b"]
 
@@ -310,10 +310,10 @@ def test_in_a_copy_the_copies_are_forgotten(tmp_path) -> None:
     """Though the run that it was copied from is still there, which is named; a second call finds them too."""
     new = a_copy(tmp_path)
     a, b, c, d = (row["id"] for row in dp.open_dataset(f"{new}/web"))
-    done = dp.forget(new, [b, d], of="web")
+    done = dp.tools.forget(new, [b, d], of="web")
     assert done.removed == {f"{new}/clean": 1, f"{new}/web": 2}
     assert any(said.startswith(f"{tmp_path}/old/web (a Dataset outside") for said in done.elsewhere)
-    assert dp.forget(new, [c], of="web").removed == {f"{new}/clean": 1, f"{new}/web": 1}
+    assert dp.tools.forget(new, [c], of="web").removed == {f"{new}/clean": 1, f"{new}/web": 1}
     assert [row["id"] for row in dp.open_dataset(f"{new}/clean")] == [a]
     assert dp.open_dataset(f"{tmp_path}/old/clean").count == 3
 
@@ -328,6 +328,6 @@ def test_a_folder_of_unknown_parents_is_named(tmp_path) -> None:
     for name in files.listdir(f"{new}/alone"):
         if name.startswith("origin"):
             files.remove(f"{new}/alone/{name}")
-    said = dp.forget(new, ["0:0"], of="web").elsewhere
+    said = dp.tools.forget(new, ["0:0"], of="web").elsewhere
     doubts = [one.partition(" (")[0] for one in said if one.endswith("whether it has the documents is not known)")]
     assert sorted(doubts) == [f"{new}/alone", f"{new}/clean"]

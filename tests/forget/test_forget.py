@@ -137,7 +137,7 @@ def test_gone_from_everything(home, tok):
 def test_exports_are_named(home, form):
     """Exports inside the folder still hold the tokens, whatever their form; the shards themselves do not."""
     run = str(home / "run")
-    made = [p for p in dp.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
+    made = [p for p in dp.tools.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
     told = forget(run, [id_of(home, ASKED_FOR)], of="clean").elsewhere
     assert sorted(t.partition(" ")[0] for t in told if "(exported tokens; " in t) == sorted(made)
 
@@ -227,7 +227,7 @@ def test_duplicates_are_told_and_forgotten_on_request(home, dataprep):
     (home / "ids.txt").write_text(f"{show_id(exact)}\n{near}\n")
     code, out, _ = dataprep("forget", run, "--ids", home / "ids.txt", "--of", "clean", "--with-copies")
     assert code == 0
-    assert "2 documents may carry the same text (forgotten too)" in out
+    assert "2 documents may contain the same text (forgotten too)" in out
     assert f"was dropped for {show_id(exact)} (Exact, similarity 1.000)" in out
     assert "rows.json (the input itself)" in out
     assert not [t for t in texts(run / "web") if t in (WEB[7], WEB[9])]
@@ -490,7 +490,7 @@ def test_files_of_ids(tmp_path):
     (tmp_path / "odd.txt").write_text("five\n")
     (tmp_path / "less.txt").write_text("-5\n")
     for name, sentence in {
-        "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "holds no ids",
+        "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "contains no ids",
         "odd.txt": "'five' is not a document id", "less.txt": "'-5' is not a document id",
     }.items():  # fmt: skip
         with pytest.raises(PlanError, match=sentence):
@@ -506,10 +506,10 @@ def test_kinship_is_found(home):
 
 
 def test_the_function_and_the_folder_have_one_name() -> None:
-    """`dp.forget` stays the function, whatever of the folder is imported."""
+    """`dp.tools.forget` stays the function, whatever of the folder is imported."""
     from dataprep.forget import family
 
-    assert dp.forget is forget
+    assert dp.tools.forget is forget
     assert family.Family is Family
 
 
@@ -532,7 +532,7 @@ def test_no_rerun_quotes_a_forgotten_text(tmp_path, stages):
     docs, out, new = dp.read(str(tmp_path / "a.jsonl")), tmp_path / "out", tmp_path / "new"
     ids = [row["id"] for row in docs]
     dp.Pipeline(*stages).run(docs, out=str(out))
-    dp.forget(str(out), ids[2:4])
+    dp.tools.forget(str(out), ids[2:4])
     assert _with_text(out) == []
     dp.Pipeline(*stages, dp.Gopher(min_words=1)).run(docs, out=str(out), replace=True)
     assert _with_text(out) == []

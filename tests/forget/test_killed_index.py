@@ -33,10 +33,10 @@ class Hides(Stage):
 def home(tmp_path):
     """A run with an index in the folder of its Dataset, and one beside it, which replaced another one."""
     home = tmp_path / "run"
-    dp.SuffixIndex.build(dataset_of(tmp_path, ["another text"]), str(home / "index"))
+    dp.tools.SuffixIndex.build(dataset_of(tmp_path, ["another text"]), str(home / "index"))
     clean = dp.Pipeline().run(dataset_of(tmp_path, TEXTS), str(home / "clean"))
-    dp.SuffixIndex.build(clean, str(home / "index"), replace=True)
-    dp.SuffixIndex.build(clean, str(home / "clean" / "index"))
+    dp.tools.SuffixIndex.build(clean, str(home / "index"), replace=True)
+    dp.tools.SuffixIndex.build(clean, str(home / "clean" / "index"))
     return home
 
 
@@ -49,8 +49,8 @@ def test_forget(home, monkeypatch) -> None:
     """Killed at each deletion."""
     before = home.rename(home.parent / "before")
     assert len(list(left_of_indexes(before))) == 15  # those of the replaced one too
-    for n in kills(monkeypatch, before, home, lambda: dp.forget(str(home), [0], of="clean")):
-        dp.forget(str(home), [0], of="clean")
+    for n in kills(monkeypatch, before, home, lambda: dp.tools.forget(str(home), [0], of="clean")):
+        dp.tools.forget(str(home), [0], of="clean")
         assert list(left_of_indexes(home)) == [], n
         if n == 40:  # the documents themselves are removed now
             break
@@ -62,9 +62,9 @@ def test_forget_beside_a_build(home, name) -> None:
     """Refused, since the build would end with an error or have the documents; later, the lease keeps no folder."""
     before = sorted(home.rglob("*"))
     with held(str(home / name)), pytest.raises(InUse, match=f"run/{name} is in use by pid "):
-        dp.forget(str(home), [0], of="clean")
+        dp.tools.forget(str(home), [0], of="clean")
     assert sorted(home.rglob("*")) == before
-    dp.forget(str(home), [0], of="clean")
+    dp.tools.forget(str(home), [0], of="clean")
     assert not (home / "clean" / "index").exists()
     assert list(left_of_indexes(home)) == []
 

@@ -103,7 +103,7 @@ def test_a_report_names_its_run(tmp_path) -> None:
     for name, goes in (("two", False), ("one", True)):
         place = write_report(str(tmp_path / name / "clean"), str(tmp_path / "one" / "report.html"))
         url = str(tmp_path / "one" / "clean")
-        dp.forget(url, [next(iter(dp.open_dataset(url)))["id"]])
+        dp.tools.forget(url, [next(iter(dp.open_dataset(url)))["id"]])
         assert files.exists(place) is not goes
 
 
@@ -214,7 +214,7 @@ def test_an_index_in_a_folder_of_its_own_is_removed(tmp_path) -> None:
     for name, texts in some.items():
         (tmp_path / name).mkdir()
         docs[name] = dp.Pipeline().run(laws.dataset_of(tmp_path / name, texts), str(run / name))
-        dp.SuffixIndex.build(docs[name], str(run / "of" / name))
+        dp.tools.SuffixIndex.build(docs[name], str(run / "of" / name))
     run.rename(tmp_path / "moved")
     run = tmp_path / "moved"
     put(run / "of", "notes.txt")
@@ -223,8 +223,8 @@ def test_an_index_in_a_folder_of_its_own_is_removed(tmp_path) -> None:
     assert [path.name for path in (run / "of/one").iterdir() if not path.name.startswith(".")] == []
     assert (run / "of/notes.txt").exists()
     one = dp.open_dataset(str(run / "one"))
-    assert dp.SuffixIndex.build(one, str(run / "of" / "one")).count("secret") == 0
-    assert dp.SuffixIndex.open(str(run / "of" / "two")).count("secret") == 1
+    assert dp.tools.SuffixIndex.build(one, str(run / "of" / "one")).count("secret") == 0
+    assert dp.tools.SuffixIndex.open(str(run / "of" / "two")).count("secret") == 1
     assert not [name for name in named(forget(str(run)).cleared) if name.endswith("/of/two")]
 
 

@@ -67,7 +67,7 @@ def test_a_mixture_that_is_made_again_leaves_out_its_own_list(tmp_path) -> None:
 def test_an_import_that_is_made_again_leaves_out_its_own_list(tmp_path) -> None:
     """Whatever the size of its shards; a shard of which nothing is left is not written."""
     sources, out = encoded(tmp_path, tmp_path), str(tmp_path / "imported")
-    dp.export(sources["web"], "llmc", tmp_path / "files")
+    dp.tools.export(sources["web"], "llmc", tmp_path / "files")
     tok = Tokenizer.of_bytes()
     first = import_tokens(tmp_path / "files", tok, out, shard_tokens=1)
     ids = first.column("id").to_pylist()

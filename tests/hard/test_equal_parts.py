@@ -12,7 +12,7 @@ import dataprep as dp
 import laws
 import test_equal_parts
 
-FOUR = dp.Local(4)  # whose processes these tests share
+FOUR = dp.tools.Local(4)  # whose processes these tests share
 REPEATS = int(os.environ.get("DATAPREP_REPEATS", "5"))
 
 

@@ -149,7 +149,7 @@ def forget(home):
         dp.encode(clean, Tokenizer.of_bytes(), home / "out" / "shards", val=0.2, shard_tokens=200)
     ids = [i for batch in dp.open_dataset(str(home / "out" / "clean")).batches() for i in batch["id"].to_pylist()][::9]
     (home / "ids").exists() or (home / "ids").write_text("\n".join(map(str, ids)))
-    dp.forget(str(home / "out"), str(home / "ids"), missing_ok=True)
+    dp.tools.forget(str(home / "out"), str(home / "ids"), missing_ok=True)
 
 
 KILLED = """

@@ -25,7 +25,7 @@ def corpus(tmp_path_factory):
 def test_planted_pairs_by_kind(corpus, tmp_path, threshold, found) -> None:
     """Of each kind's pairs at the threshold nearly all lose one; nobody goes for less, or for one that goes too."""
     made, place = corpus
-    stage = dp.MinHash(threshold=threshold).fit(dp.read(place), dp.Serial(), str(tmp_path / "fit"))
+    stage = dp.MinHash(threshold=threshold).fit(dp.read(place), dp.tools.Serial(), str(tmp_path / "fit"))
     table = pq.read_table(stage.verdicts)
     gone = table.column("id").to_numpy() & ((1 << POSITION_BITS) - 1)
     kept = table.column("duplicate_of").to_numpy() & ((1 << POSITION_BITS) - 1)

@@ -43,7 +43,7 @@ def broken(n):
 
 def test_ray_is_the_same_map():
     """Order, errors and budgets as with the other runners."""
-    runner = dp.Ray()
+    runner = dp.tools.Ray()
     assert list(runner.map(square, range(5))) == [0, 1, 4, 9, 16]
     with pytest.raises(ReadError, match="file 1, byte 3"):
         list(runner.map(broken, [1, 2]))
@@ -68,7 +68,7 @@ class SlowWrite:
 def test_nothing_writes_after_an_error(tmp_path):
     """The tasks that were sent before it are waited for."""
     with pytest.raises(ValueError, match="no"):
-        list(dp.Ray().map(SlowWrite(str(tmp_path)), range(6)))
+        list(dp.tools.Ray().map(SlowWrite(str(tmp_path)), range(6)))
     found = {path.name for path in tmp_path.iterdir()}
     assert found  # or the test would say nothing
     assert {name.replace("began", "file") for name in found} <= found
@@ -80,7 +80,7 @@ def test_a_pipeline_is_the_same_byte_for_byte(tmp_path):
     """Ray writes the files that Serial writes, receipts and manifest included."""
     docs = laws.dataset_of(tmp_path, TEXTS, parts=5)
     Pipeline(*STAGES).run(docs, str(tmp_path / "serial"))
-    Pipeline(*STAGES).run(docs, str(tmp_path / "ray"), dp.Ray())
+    Pipeline(*STAGES).run(docs, str(tmp_path / "ray"), dp.tools.Ray())
     laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
 
 
@@ -90,16 +90,16 @@ def folder_of(_):
 
 def test_tasks_run_in_the_folder_of_the_caller(tmp_path, monkeypatch):
     """Also those of a cluster that was started in another one."""
-    assert len(list(dp.Ray().map(square, range(3)))) == 3
+    assert len(list(dp.tools.Ray().map(square, range(3)))) == 3
     monkeypatch.chdir(tmp_path)
-    assert set(dp.Ray().map(folder_of, range(3))) == {str(tmp_path)}
+    assert set(dp.tools.Ray().map(folder_of, range(3))) == {str(tmp_path)}
 
 
 def test_the_spine_is_the_same_for_every_runner(tmp_path):
     """From text to token shards: Serial, Local and Ray write the same bytes."""
     texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(test_laws.REAL * 6)]
     docs = laws.dataset_of(tmp_path, texts, parts=4)
-    for name, runner in (("serial", dp.Serial()), ("local", laws.TWO), ("ray", dp.Ray())):
+    for name, runner in (("serial", dp.tools.Serial()), ("local", laws.TWO), ("ray", dp.tools.Ray())):
         stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
         clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
         tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, runner=runner)
@@ -138,7 +138,7 @@ def test_limits_of_time_and_memory(tmp_path, word, limits, says):
     for n, text in enumerate(("one", word, "two")):
         (tmp_path / "in" / f"{n}.txt").write_text(text)
     docs = dp.read(str(tmp_path / "in"), Slow, on_bad_file="skip")
-    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Ray(**limits))
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.tools.Ray(**limits))
     assert [doc["text"] for doc in done] == ["one", "two"]
     [row] = done.unread().to_pylist()
     assert (row["reason"], row["detail"].endswith(says)) == ("quarantined", True), row

@@ -81,7 +81,7 @@ def test_raylets_share_equal_parts(stages, tmp_path, bucket, cluster):
     expected = contents(tmp_path / "serial")
     for n in range(REPEAT):
         out = f"{bucket}/{stages[-1].name}-{n}"
-        pipeline.run(docs, out, dp.Ray(cluster))
+        pipeline.run(docs, out, dp.tools.Ray(cluster))
         found = contents(out)
         assert sorted(found) == sorted(expected)
         assert [name for name in expected if found[name] != expected[name]] == []

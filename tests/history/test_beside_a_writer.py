@@ -74,10 +74,10 @@ def prepared(tmp_path_factory):
     (place / "id").write_text(str(other.drops()["id"][0]))
     tok, new_tok = dp.train_bpe(old, 270, out=f"{run}/tok", min_bytes=1), dp.train_bpe(old, 300, min_bytes=1)
     dp.encode(old, tok, f"{run}/shards", val=0.2)
-    dp.SuffixIndex.build(old, f"{run}/index")
-    dp.SuffixIndex.build(old, f"{run}/clean/index")
+    dp.tools.SuffixIndex.build(old, f"{run}/index")
+    dp.tools.SuffixIndex.build(old, f"{run}/clean/index")
     readied(f"{run}/shards", lambda out: dp.encode(docs, new_tok, out, val=0.3, replace=True))
-    readied(f"{run}/index", lambda out: dp.SuffixIndex.build(docs, out, replace=True))
+    readied(f"{run}/index", lambda out: dp.tools.SuffixIndex.build(docs, out, replace=True))
     stages = (dp.Map(shout), dp.Exact(), dp.MinHash(threshold=0.7, min_shingles=1))
     readied(f"{run}/clean", lambda out: dp.Pipeline(*stages).run(docs, out, replace=True))
     new_tok.save(f"{run}/tok/_unfinished")
@@ -195,7 +195,7 @@ def test_a_command_shows_one_result(prepared, dataprep, name) -> None:
 
 def index_of(url: str) -> object:
     """What an index finds."""
-    index = dp.SuffixIndex.open(url)
+    index = dp.tools.SuffixIndex.open(url)
     return index.count("river"), index.find("bridge", 3), index.longest(TEXTS[7]).n_bytes
 
 

@@ -164,7 +164,7 @@ def test_a_moved_run_still_knows_its_steps(inputs, tmp_path):
 def test_other_inputs_are_refused_or_named(samples, inputs, tmp_path):
     """An id with two sources is refused in one sentence; other content under the same names is warned of."""
     other = dp.Pipeline().run(dp.read([str(samples / name) for name in reversed(NAMES)]), out=str(tmp_path / "other"))
-    with pytest.raises(PlanError, match="have different input"):
+    with pytest.raises(PlanError, match="were made from different input"):
         comparison.compare(str(inputs.url), str(other.url))
     for name in NAMES:
         shutil.copy(samples / name, tmp_path / name)
@@ -240,5 +240,5 @@ def test_the_command_shows_sources_reasons_and_examples(pair, diff, monkeypatch)
 
 def test_the_command_refuses_what_is_no_dataset(tmp_path, pair, diff):
     """A folder without one is named in a sentence."""
-    with pytest.raises(PlanError, match="holds no sealed Dataset"):
+    with pytest.raises(PlanError, match="contains no sealed Dataset"):
         diff(tmp_path, pair[0].url)

@@ -47,8 +47,8 @@ def made(tmp_path_factory):
     files.write_state(str(clean / hashes.NAME), {"0a" * 16: "1b" * 16})
     files.write_state(str(clean / quarantine.NAME), {f"{'0a' * 16}:0": "it took too long"})
     if pytest.importorskip("pydivsufsort"):
-        dp.SuffixIndex.build(dp.open_dataset(str(clean)), str(clean / "index"))
-    assert not any(dp.verify(str(home / "out")).values())
+        dp.tools.SuffixIndex.build(dp.open_dataset(str(clean)), str(clean / "index"))
+    assert not any(dp.tools.verify(str(home / "out")).values())
     return home, steps
 
 
@@ -81,7 +81,7 @@ def test_every_kind_of_file(made, tmp_path):
         at, bit = draw.randrange(len(whole)), 1 << draw.randrange(8)
         flipped(path, at, bit)
         n += 1
-        if not any(dp.verify(str(home / "out")).values()) and whole[at] != 10:
+        if not any(dp.tools.verify(str(home / "out")).values()) and whole[at] != 10:
             silent.append((name, at, bit))
         path.write_bytes(whole)
     assert n > 25
@@ -102,13 +102,13 @@ def test_repair_mends_what_no_receipt_states(made, pattern):
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     path = min(out.glob(pattern))
     flipped(path, len(before[path]) // 2, 4)
-    named = {problem.file for problems in dp.verify(str(out)).values() for problem in problems}
+    named = {problem.file for problems in dp.tools.verify(str(out)).values() for problem in problems}
     assert named == {str(path.relative_to(out)).partition("/")[2] or path.name}
     remove_damaged(str(out))
     if path.name[:1] in ".rm" and path.suffix != ".bin":
         assert {p for p in before if not p.exists()} <= {path}
     list(pipeline_file.execute(steps, str(out), Serial()))
-    assert not any(dp.verify(str(out)).values())
+    assert not any(dp.tools.verify(str(out)).values())
     again = {p: p.read_bytes() for p in before if p.exists()}
     gone = {hashes.NAME, quarantine.NAME, atomic.JOURNAL}
     assert {p: data for p, data in before.items() if p.name not in gone} == {

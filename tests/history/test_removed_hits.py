@@ -98,7 +98,7 @@ def test_nothing_private_is_shown(tmp_path):
     }  # fmt: skip
 
     before = find_removed(out, MENU, Serial())
-    dp.forget(out, ids=[first.id])
+    dp.tools.forget(out, ids=[first.id])
     after = find_removed(out, MENU, Serial())
     assert after.documents == before.documents - 1
     assert first.id not in {hit.id for hit in after.hits}
@@ -131,5 +131,5 @@ def test_moved_input_is_one_sentence(tmp_path):
     out = str(tmp_path / "out")
     dp.Pipeline(dp.C4()).run(docs, out)
     (tmp_path / "0.jsonl").rename(tmp_path / "moved")
-    with pytest.raises(ReadError, match="is missing; put it back"):
+    with pytest.raises(ReadError, match="is missing; restore the original file"):
         find_removed(out, MENU, Serial())

@@ -56,13 +56,13 @@ def test_a_missing_file_of_a_step_is_made_again(run, pattern, dataprep):
     path = min((run / "out").glob(pattern))
     data = path.read_bytes()
     path.unlink()
-    found = dp.verify(str(run / "out"))[str(run / "out" / "clean")]
+    found = dp.tools.verify(str(run / "out"))[str(run / "out" / "clean")]
     assert [(problem.file, problem.found) for problem in found] == [
         (str(path.relative_to(run / "out" / "clean")), "is missing")
     ]
     assert dataprep("verify", str(run / "out"), "--repair", str(run / "pipe.py"))
     assert path.read_bytes() == data
-    assert not any(dp.verify(str(run / "out")).values())
+    assert not any(dp.tools.verify(str(run / "out")).values())
 
 
 @pytest.mark.parametrize("pattern", DAMAGED)
@@ -72,10 +72,10 @@ def test_a_damaged_file_is_made_again(run, pattern, dataprep):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x55
     path.write_bytes(data)
-    assert any(dp.verify(str(run / "out")).values())
+    assert any(dp.tools.verify(str(run / "out")).values())
     code, said, errors = dataprep("verify", str(run / "out"), "--repair", str(run / "pipe.py"))
     assert code == 0, said + errors
-    assert not any(dp.verify(str(run / "out")).values())
+    assert not any(dp.tools.verify(str(run / "out")).values())
     same_bytes(run / "out", run / "same")
 
 
@@ -86,7 +86,7 @@ def test_a_damaged_origin_is_named_and_made_again(run, step):
     text = (home / "origin.json").read_bytes()
     (home / "origin.json").write_bytes(text.replace(b'"file": 0', b'"file": 4', 1))
     assert (home / "origin.json").read_bytes() != text
-    ((problem,),) = (found for found in dp.verify(str(home)).values() if found)
+    ((problem,),) = (found for found in dp.tools.verify(str(home)).values() if found)
     assert (problem.file, "remove it and manifest.json" in problem.do) == ("origin.json", True)
     with pytest.raises(PlanError, match="does not state its input; nothing was removed"):
         remove_damaged(str(home))
@@ -111,7 +111,7 @@ def test_damage_after_documents_were_forgotten_is_mended(run, dataprep):
     """`forget` gives shards of the input other names than those that were read."""
     out = run / "out"
     ids = dp.open_dataset(str(out / "clean")).table()["id"].to_pylist()
-    dp.forget(str(out), ids[:1], of="clean")
+    dp.tools.forget(str(out), ids[:1], of="clean")
     path = min((out / "shards").glob("*.bin"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -185,7 +185,7 @@ def test_a_step_of_several_results_is_mended_in_one_call(several, pattern, datap
         data = bytearray(before[path])
         data[len(data) // 2] ^= 0x55
         path.write_bytes(data)
-        assert any(dp.verify(str(several / folder)).values())
+        assert any(dp.tools.verify(str(several / folder)).values())
         code, said, errors = dataprep("verify", str(several / folder), "--repair", str(several / "pipe.py"))
         assert code == 0, said + errors
         assert {p: p.read_bytes() for p in before} == before

@@ -121,7 +121,7 @@ def test_a_repaired_part_alone_is_made_again(tmp_path, kind) -> None:
 def test_forgotten_text_is_in_no_unfinished_file(begun, tmp_path) -> None:
     """The parts of the next result go; the next run makes them again without the document."""
     id_ = next(row["id"] for row in dp.open_dataset(begun) if row["text"] == TEXTS[0])
-    dp.forget(begun, [id_])
+    dp.tools.forget(begun, [id_])
     assert [name for name in os.listdir(begun) if name.startswith("_")] == []
     again = dp.Pipeline(dp.Filter(long)).run(docs_in(tmp_path), begun, replace=True)
     assert sorted(row["text"] for row in again) == TEXTS[1:7]
@@ -132,7 +132,7 @@ def test_forgotten_text_is_in_no_replaced_file(tmp_path) -> None:
     out = str(tmp_path / "out")
     old = dp.Pipeline().run(docs_in(tmp_path), out)
     new = dp.Pipeline(dp.Filter(long)).run(docs_in(tmp_path), out, replace=True)
-    dp.forget(out, [next(row["id"] for row in new)])
+    dp.tools.forget(out, [next(row["id"] for row in new)])
     assert [name for name in os.listdir(out) if name.startswith("_")] == []
     for opened in (old, new):
         with pytest.raises(Replaced, match="open it again"):
@@ -144,7 +144,7 @@ def test_forgetting_in_an_unfinished_first_result(tmp_path) -> None:
     out, stages = str(tmp_path / "out"), dp.Pipeline(dp.Filter(long))
     with pytest.raises(KeyboardInterrupt):
         stages.run(docs_in(tmp_path), out, laws.Stops(at="write"))
-    dp.forget(out, [0], missing_ok=True)
+    dp.tools.forget(out, [0], missing_ok=True)
     assert sorted(os.listdir(f"{out}/_unfinished")) == ["origin.json", "recipe.json"]
     assert sorted(row["text"] for row in stages.run(docs_in(tmp_path), out)) == TEXTS[1:7]
 
@@ -162,7 +162,7 @@ def test_a_killed_forget_that_a_run_ends_keeps_the_saved_steps(tmp_path, monkeyp
 
     monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        dp.forget(out, [0])
+        dp.tools.forget(out, [0])
     monkeypatch.undo()
     (step,) = Folder(out).steps
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "steps").rglob("*") if path.is_file()}
@@ -179,7 +179,7 @@ def test_a_repaired_dataset_in_which_documents_were_forgotten_keeps_its_key(tmp_
     out = tmp_path / "out"
     key = dp.Pipeline().run(docs_in(tmp_path), str(out)).key
     work_keys = [part.key for part in dp.open_dataset(str(out)).tasks]
-    dp.forget(str(out), [0, next(row["id"] for row in dp.open_dataset(str(out)) if row["text"] == TEXTS[7])])
+    dp.tools.forget(str(out), [0, next(row["id"] for row in dp.open_dataset(str(out)) if row["text"] == TEXTS[7])])
     before = Folder(str(out)).manifest.shards
     assert [shard.sealed is not None for shard in before] == [True, False, False, True]
     if kind == "manifest":

@@ -96,7 +96,7 @@ def test_no_text_of_a_forgotten_document_that_was_dropped_before(tmp_path):
     (id_,) = (row["id"] for row in docs if row["text"] == "zebra")
     (drop,) = follow(out, id_).drops
     assert dropped_document(out, drop)["text"] == "zebra"
-    dp.forget(out, [id_])
+    dp.tools.forget(out, [id_])
     (drop,) = follow(out, id_).drops
     assert dropped_document(out, drop) is None
     assert find_document(out, id_) is None

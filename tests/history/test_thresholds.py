@@ -59,7 +59,7 @@ def test_equal_to_a_full_run_at_five_thresholds(tmp_path, name) -> None:
     docs = read(tmp_path, "in", texts)
     run = dp.Pipeline(dp.MinHash(threshold=0.8, **given)).run(docs, str(tmp_path / "run"))
     dropped = set(run.drops().column("id").to_pylist())
-    runner = dp.Local(2) if name == "latin" else dp.Serial()
+    runner = dp.tools.Local(2) if name == "latin" else dp.tools.Serial()
     found = at_thresholds(minhash_of(str(run.url)), THRESHOLDS, runner, 999)
     for threshold, other in zip(THRESHOLDS, found, strict=True):
         full = dp.Pipeline(dp.MinHash(threshold=threshold, **given)).run(docs, str(tmp_path / f"at{threshold}"))
@@ -90,7 +90,7 @@ def test_a_filter_on_stored_similarities_would_be_wrong(tmp_path) -> None:
     run = dp.Pipeline(dp.MinHash(threshold=0.7, bands=80, rows=3, ngram=2)).run(docs, str(tmp_path / "run"))
     similarity = {row["id"]: row["similarity"] for row in run.drops().to_pylist()}
     assert len(similarity) == 2
-    (other,) = at_thresholds(minhash_of(str(run.url)), [0.92], dp.Serial())
+    (other,) = at_thresholds(minhash_of(str(run.url)), [0.92], dp.tools.Serial())
     naive = [id_ for id_, s in similarity.items() if s >= 0.92]
     assert (len(naive), other.dropped) == (0, 1)
 
@@ -112,12 +112,12 @@ def test_what_cannot_be_replayed_is_one_sentence(tmp_path, dataprep) -> None:
     ]  # fmt: skip
     assert found["run"] == {"stage": "MinHash", "threshold": 0.8, "dropped": len(run.drops())}
     step = minhash_of(str(run.url), "MinHash")
-    for row, other in zip(found["thresholds"], at_thresholds(step, [0.9, 0.99], dp.Serial()), strict=True):
+    for row, other in zip(found["thresholds"], at_thresholds(step, [0.9, 0.99], dp.tools.Serial()), strict=True):
         assert (row["dropped"], row["back"], row["new"]) == (other.dropped, len(other.back), len(other.new))
         assert np.isclose(row["recall"], other.recall)
     with pytest.raises(PlanError, match="threshold=1.5 must be a number above 0"):
-        at_thresholds(step, [1.5], dp.Serial())
+        at_thresholds(step, [1.5], dp.tools.Serial())
     assert dataprep("threshold", run.url, "high")[0] == 1
     assert dataprep("prune", run.url)[0] == 0
     with pytest.raises(PlanError, match="are not stored any more"):
-        at_thresholds(minhash_of(str(run.url)), [0.9], dp.Serial())
+        at_thresholds(minhash_of(str(run.url)), [0.9], dp.tools.Serial())

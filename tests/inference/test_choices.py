@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import PlanError, ReadError  # noqa: E402
+from dataprep.errors import DataprepError, PlanError, ReadError  # noqa: E402
 from dataprep.inference.chat_model import ChatModel  # noqa: E402
 from dataprep.inference.choices import Answers, Question, answer_choices, read_questions  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
@@ -59,6 +59,13 @@ def test_it_is_the_sum_of_log_probabilities(voice, batch):
     assert [each for q in found for each in q] == pytest.approx([each for q in expected for each in q], rel=1e-4)
 
 
+def test_likelihoods_that_are_no_numbers_are_an_error(voice):
+    """The model's weights are damaged; no choice is called the most probable one."""
+    torch.nn.init.constant_(voice.model.embedding.weight, float("nan"))
+    with pytest.raises(DataprepError, match="the model's scores are not finite: its weights are damaged"):
+        answer_choices(voice, ASKED)
+
+
 def test_a_prefix_sees_itself(voice):
     """A model that was trained with prefixes reads the whole prompt before each of its tokens."""
     plain = answer_choices(voice, ASKED).log_likelihoods
@@ -94,7 +101,7 @@ def test_accuracies():
     assert found.picks == [0, 0]
     assert found.picks_per_byte == [1, 0]
     assert (found.accuracy, found.accuracy_per_byte, found.chance) == (0.5, 1.0, 0.375)
-    assert str(found) == "2 questions: 50.0% right by likelihood, 100.0% by likelihood per byte; 37.5% by chance"
+    assert str(found) == "2 questions: 50.0% correct by likelihood, 100.0% by likelihood per byte; 37.5% by chance"
 
 
 def test_a_uniform_model_counts_tokens(voice):

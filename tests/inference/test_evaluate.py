@@ -10,9 +10,11 @@ torch = pytest.importorskip("torch")
 
 import dataprep as dp  # noqa: E402
 from dataprep.cli.evaluate import _print_groups  # noqa: E402
+from dataprep.errors import DataprepError  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig, load_model, train  # noqa: E402
+from dataprep.train import evaluate as evaluation  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
 
 CONFIG = TrainConfig(
@@ -121,6 +123,13 @@ def test_bad_input(made, dataprep, options, said):
     assert code == 1
     assert len(err.splitlines()) == 1
     assert re.search(said, err), err
+
+
+def test_losses_that_are_no_numbers_are_an_error(made, monkeypatch):
+    """They are not printed as a result, whatever computed them."""
+    monkeypatch.setattr(evaluation, "token_nats", lambda _model, ids, *_: torch.full(ids.shape, math.nan))
+    with pytest.raises(DataprepError, match="the model's scores are not finite"):
+        dp.evaluate(made / "model", made / "shards")
 
 
 def test_a_label_takes_one_line(capsys):

@@ -218,9 +218,20 @@ def test_a_base_without_marks(chats, tmp_path, dataprep, caplog):
         code, _, err = dataprep(*words, "--lora", 2)
     assert code == 1
     assert "lora would not learn the new tokens; set lora_targets=" in err
-    assert "are added at its end: <|im_end|>, <|im_start|>" in caplog.text
+    assert "are added after its last id: <|im_end|>, <|im_start|>" in caplog.text
     assert dataprep(*words)[0] == 0
     assert ChatModel.load(tmp_path / "out").template is not None
+
+
+def test_data_of_a_run_that_never_began_is_replaced(trained, chats, tmp_path):
+    """A file that is too small is no reason to refuse the right one; once there is a checkpoint, another file is."""
+    few, out = written(tmp_path / "few.jsonl", line("1?", "one")), tmp_path / "out"
+    options = {"out": out, "init_from": trained["chatml"], "settings": SMALL[1::2], "quiet": True}
+    with pytest.raises(PlanError, match="tokens and one row needs"):
+        dp.train(few, **options)
+    assert dp.train(chats, **options).steps == 2
+    with pytest.raises(StaleOutput, match="has shards of other messages or settings"):
+        dp.train(few, **options)
 
 
 def test_wrong_arguments(trained, chats, tmp_path, dataprep, monkeypatch):

@@ -108,7 +108,7 @@ def test_other_sites_are_refused(server, headers):
     """A name that somebody else's DNS resolves here, and a page of another origin, get nothing but a sentence."""
     for status, _, text in (say(server, "good night", **headers), ask(server, path="/card", **headers)):
         assert status == 403
-        assert "answers only its own page" in text
+        assert "accepts requests only from its page" in text
     for method in ("PUT", "OPTIONS", "DELETE"):
         assert ask(server, method, **headers)[::2] == (403, text)
     assert ask(server, "HEAD", **headers)[::2] == (403, "")
@@ -180,7 +180,7 @@ POST = "POST /answer HTTP/1.1\nHost: localhost\nContent-Type: application/json\n
         (POST + "Content-Length: 2\nTransfer-Encoding: chunked\n", "must state one length"),
         (POST + "Content-Length: -2\n", "must state one length"),
         (POST, "must state one length"),
-        ("GET /card\x01 of HTTP/1.1\n", "not HTTP that this server reads"),
+        ("GET /card\x01 of HTTP/1.1\n", "not valid HTTP"),
     ],
     ids=["target", "target of POST", "truncated", "two lengths", "chunked", "negative", "no length", "no HTTP"],
 )

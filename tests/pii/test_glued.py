@@ -53,11 +53,18 @@ def test_words_and_extensions(number, sentence) -> None:
 
 @pytest.mark.parametrize("number", [
     "06  12 34 56 78", "06 12  34 56 78", "0412  345 678", "(506)  234-5678", "041  2345678", "(2)  2123 4567",
-    "081234  56789", "8  (495) 555-01-23", "0900  1 234567",
+    "081234  56789", "8  (495) 555-01-23", "0900  1 234567", "1-800  123 4567", "(06  1) 444 9779", "1300  123 456",
 ])  # fmt: skip
 def test_two_blanks(number) -> None:
     """A number with two blanks between two groups is hidden whole."""
     assert hidden(f"call {number} please") == "call <> please"
+
+
+@pytest.mark.parametrize("label", ["tel", "phone", "Fax", "موبايل"])
+@pytest.mark.parametrize("number", ["8 (495) 555-01-23", "0 800 123 45 67", "(051) 1852 663915", "(881) 43237-66754"])
+def test_labels_glued_to_a_number(label, number) -> None:
+    """A label directly before a number counts as one with a colon, whatever the number's groups."""
+    assert hidden(f"{label}{number}") == hidden(f"{label}: {number}").replace(": ", "") == f"{label}<>"
 
 
 @pytest.mark.parametrize("text", OTHERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataprep.pii.bare import is_sure
 from dataprep.pii.rules import find
 
 
@@ -51,3 +52,17 @@ def test_phones(text, left):
 def test_what_is_counted_stays(text):
     """Amounts, scores, codes, cases, post codes, timetables and draws, and a number with no word at all."""
     assert hidden(text) == text
+
+
+@pytest.mark.parametrize("number", ["212612345678", "24106031234", "50762123456", "393123456789", "49 15123456789"])
+def test_mobile_phones_with_a_country_alone(number):
+    """The code of a country and the beginning of its mobile phones show a phone without a +."""
+    assert hidden(f"Karim {number} hier") == "Karim <> hier"
+
+
+@pytest.mark.parametrize(
+    "number", ["33112345678", "212812345678", "391234567890", "99915123456789", "44 7123456", "22 7911123456"]
+)
+def test_other_compact_numbers(number):
+    """A fixed line, too few digits and a number behind another are no such phone."""
+    assert not is_sure(number, number.replace(" ", ""))

@@ -57,7 +57,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("run", [dp.Serial(), laws.TWO], ids=["serial", "local"])
+@pytest.mark.parametrize("run", [dp.tools.Serial(), laws.TWO], ids=["serial", "local"])
 def test_stop_or_skip(folder, tmp_path, monkeypatch, caplog, suffix, run) -> None:
     """The same folder stops a run and names the option; with it, intact files and what came before the damage stay."""
     monkeypatch.setattr(parts, "PART_BYTES", 1)
@@ -93,7 +93,7 @@ def test_workers_write_the_same_bytes(folder, tmp_path, monkeypatch) -> None:
     """Serial and Local seal the same rows and shards."""
     monkeypatch.setattr(parts, "PART_BYTES", 1)
     home = folder("jsonl.gz")
-    for name, run in (("one", dp.Serial()), ("two", laws.TWO)):
+    for name, run in (("one", dp.tools.Serial()), ("two", laws.TWO)):
         dp.Pipeline(dp.Exact()).run(dp.read(str(home), on_bad_file="skip"), out=str(tmp_path / name), runner=run)
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
     assert "unread.parquet" in tree(tmp_path / "one")
@@ -145,7 +145,7 @@ def test_all_bad_or_empty(tmp_path) -> None:
                 work(dp.read(str(tmp_path / given), on_bad_file="skip"))
 
 
-@pytest.mark.parametrize("run", [dp.Serial(), laws.TWO], ids=["serial", "local"])
+@pytest.mark.parametrize("run", [dp.tools.Serial(), laws.TWO], ids=["serial", "local"])
 def test_no_record_is_empty(tmp_path, monkeypatch, run) -> None:
     """A file without a record among others is a row, without any option."""
     monkeypatch.setattr(parts, "PART_BYTES", 1)

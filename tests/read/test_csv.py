@@ -49,6 +49,16 @@ def test_rows_are_documents(tmp_path) -> None:
     assert [data[at : at + 2] for at, _, _ in rows] == [b"1,", b"2,", b"3,"]
 
 
+def test_carriage_returns_alone_end_rows(tmp_path) -> None:
+    """As old programs on Macs write them; a carriage return inside a field of other files is part of it."""
+    data = 'id,text\r1,"one\rtwo"\r2,café\r'
+    rows, drops = read(put(tmp_path, data.encode()))
+    assert rows == [(8, "one\ntwo", {"id": "1"}), (20, "café", {"id": "2"})]
+    assert not drops
+    rows, _ = read(put(tmp_path, b"id,text\n1,one\rtwo\n"))
+    assert rows == [(8, "one\rtwo", {"id": "1"})]
+
+
 @pytest.mark.parametrize("block", [7, 64, 1 << 20])
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_it_reads_what_the_standard_library_writes(tmp_path, monkeypatch, block, delimiter) -> None:
@@ -130,7 +140,7 @@ def test_a_file_of_another_kind_is_one_sentence(tmp_path) -> None:
     for data in (b"\x00\x01\x02" * 99, b"\xff\xfe\xfd" * 99):
         with pytest.raises(ReadError, match=r"convert it to UTF-8|must be a text file|bytes are|there is no column"):
             dp.read(put(tmp_path, data)).table()
-    with pytest.raises(ReadError, match="holds no records"):
+    with pytest.raises(ReadError, match="contains no records"):
         dp.read(put(tmp_path, b"text\n")).table()
 
 
@@ -172,6 +182,17 @@ def test_a_truncated_file(tmp_path) -> None:
     assert done.unread()["reason"].to_pylist() == ["unreadable"]
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252", "utf-16"])
+def test_a_truncated_file_in_another_charset(tmp_path, charset) -> None:
+    """Nearly all rows before the damage are kept: those of the compressed bytes that are there."""
+    pytest.importorskip("resiliparse")
+    draw = random.Random(3)
+    text = "id,text\n" + "".join(f'{n},"Ça va très bien à l’école {draw.random()}"\n' for n in range(30_000))
+    packed = gzip.compress(text.encode(charset), 1)
+    (tmp_path / "a.csv.gz").write_bytes(packed[: len(packed) // 2])
+    assert dp.read(str(tmp_path / "a.csv.gz"), on_bad_file="skip").count > 13_000
+
+
 def test_workers_make_the_same(tmp_path) -> None:
     """One worker and two write the same bytes."""
     for n in range(4):
@@ -179,7 +200,7 @@ def test_workers_make_the_same(tmp_path) -> None:
     found = []
     for workers in (1, 2):
         out = tmp_path / f"out{workers}"
-        runner = dp.Serial() if workers == 1 else laws.TWO
+        runner = dp.tools.Serial() if workers == 1 else laws.TWO
         dp.Pipeline().run(dp.read(str(tmp_path / "*.csv"), part_size="64KiB"), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])
     assert found[0] == found[1]

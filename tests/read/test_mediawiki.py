@@ -14,6 +14,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.mediawiki import MediaWiki, without_markup
+from dataprep.read.xml_events import CHUNK, parsed
 
 pytest.importorskip("mwparserfromhell")
 
@@ -110,3 +111,30 @@ def test_memory_is_bounded(tmp_path) -> None:
     path.write_bytes(bz2.compress(b'<mediawiki a="' + b"x" * (96 << 20)))
     with pytest.raises(ReadError, match="a tag has over"):
         dp.read(str(path), max_doc_bytes=1 << 20).table()
+
+
+class Deep:
+    """A stream of elements in elements without an end, which counts its bytes."""
+
+    n = 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        self.n += size
+        return (b"<page>" * (size // 6 + 1))[:size] if self.n == size else b"<a>" * (size // 3)
+
+
+def test_nested_elements_are_refused(tmp_path) -> None:
+    """The parser keeps each open element in memory, so a deep dump is one sentence, and is not read to its end."""
+    stream = Deep()
+    with pytest.raises(ReadError, match="its elements are nested more than 1,000 deep"):
+        list(parsed(stream, "a.xml", 1 << 20, lambda parser: None))
+    assert stream.n <= 2 * CHUNK
+    for n, is_read in ((900, True), (1_000, False)):
+        deep = dump(*PAGES).replace(b"<revision>", b"<revision>" + b"<a>" * n + b"</a>" * n, 1)
+        (tmp_path / f"{n}.xml").write_bytes(deep)
+        if is_read:
+            assert [row["text"] for row in dp.read(str(tmp_path / f"{n}.xml"))] == [PLAIN]
+            continue
+        with pytest.raises(ReadError, match="its elements are nested more than 1,000 deep"):
+            dp.read(str(tmp_path / f"{n}.xml")).to_arrow()

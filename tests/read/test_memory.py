@@ -74,7 +74,7 @@ def test_rows_that_are_no_table():
         dp.read([{"text": "x", "n": 10**30}])
     with pytest.raises(ReadError, match=r"^rows: the rows are not a table \('utf-8' codec"):
         dp.read([{"text": "half a pair \ud800"}])
-    with pytest.raises(ReadError, match="a type that Parquet lacks"):
+    with pytest.raises(ReadError, match="a type that Parquet does not support"):
         dp.read(pa.table({"text": ["x"], "n": pa.array([None], pa.month_day_nano_interval())}))
     with pytest.raises(PlanError, match="key=5 must be a name for the content, as a str"):
         dp.read(iter(()), key=5)

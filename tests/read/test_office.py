@@ -32,6 +32,56 @@ def test_docx(tmp_path) -> None:
         rows(tmp_path / "b.docx")
 
 
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
+
+
+def p(text, before=""):
+    """A paragraph."""
+    return f"<w:p>{before}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def table(*rows):
+    """A table of cells, whose content is XML."""
+    lines = ("".join(f"<w:tc>{cell}</w:tc>" for cell in row) for row in rows)
+    return f"<w:tbl>{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (table([p("a") + p("b"), table([p("c"), p("d")], [p("e"), ""])], [p("f")]), "a b\tc\td e\t\nf"),
+        (p("One", "<w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:tab/></w:r>"), "\tOne"),
+        (p("under", f"<w:r><mc:AlternateContent><mc:Choice>{p('box')}</mc:Choice><mc:Fallback>{p('box')}</mc:Fallback>"
+           "</mc:AlternateContent></w:r>"), "box\nunder"),
+        (p("ليلى 北京") + "<w:p/>" + p("<![CDATA[a < b]]>"), "ليلى 北京\n\na < b"),
+    ],
+    ids=["a table in a table", "tab stops", "a text box", "scripts"],
+)  # fmt: skip
+@pytest.mark.parametrize("space", [W, STRICT], ids=["transitional", "strict"])
+def test_each_text_of_a_docx_is_there_once(tmp_path, body, text, space) -> None:
+    """Also in both forms of the standard, and if the document has another name."""
+    spaces = f'xmlns:w="{space}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    xml = f"<w:document {spaces}><w:body>{body}</w:body></w:document>"
+    assert rows(packed(tmp_path / "a.docx", files={"word/document.xml": xml}))[0][1] == text
+    rels = '<Relationships xmlns="x"><Relationship Type="a/officeDocument" Target="/word/two.xml"/></Relationships>'
+    named = {"_rels/.rels": rels, "word/two.xml": xml.encode("utf-16")}
+    assert rows(packed(tmp_path / "b.docx", files=named))[0][1] == text
+
+
+def test_hostile_docx(tmp_path) -> None:
+    """Depth, entities in UTF-16, and encrypted files are one sentence each."""
+    deep = BODY.replace("<w:body>", "<w:body>" + "<w:sdt>" * 100_000)
+    with pytest.raises(ReadError, match="nested more than 1,000 deep"):
+        rows(packed(tmp_path / "a.docx", files={"word/document.xml": deep}))
+    bomb = f'<!DOCTYPE a [<!ENTITY b "c">]>{BODY}'.encode("utf-16")
+    with pytest.raises(ReadError, match="defines entities"):
+        rows(packed(tmp_path / "b.docx", files={"word/document.xml": bomb}))
+    (tmp_path / "c.docx").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))
+    with pytest.raises(ReadError, match="it has a password, or is a .doc file"):
+        rows(tmp_path / "c.docx")
+
+
 def test_a_bomb_is_dropped(tmp_path) -> None:
     """A document that expands to far more than max_doc_bytes."""
     packed(tmp_path / "a.docx", files={"word/document.xml": BODY + " " * (64 << 20)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,23 @@ def test_small_files_share_a_part(tmp_path, monkeypatch) -> None:
     assert [len(p.slices) for p in dp.read(str(tmp_path)).parts] == [2, 1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("mebibytes", "size"),
+    [(32, 32), (33, 32), (100, 32), (8 << 10, 32), (9 << 10, 64), (17 << 10, 128), (33 << 10, 256), (99 << 10, 256)],
+)
+def test_a_file_is_cut_into_equal_parts(tmp_path, mebibytes, size) -> None:
+    """Which are larger if the input is much larger; no byte is lost."""
+    put(tmp_path, a="a")
+    os.truncate(tmp_path / "a.jsonl", mebibytes << 20)  # a hole, which is not read here
+    cuts = [(s.start, s.stop or mebibytes << 20) for part in dp.read(str(tmp_path)).parts for s in part.slices]
+    assert len(cuts) == -(-mebibytes // size)
+    assert [stop for _, stop in cuts] == [*(start for start, _ in cuts[1:]), mebibytes << 20]
+    assert cuts[0][0] == 0
+    sizes = {stop - start for start, stop in cuts}
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) <= size << 20
+
+
 def test_part_size(tmp_path) -> None:
     """Smaller parts have the same documents with the same ids; nonsense and sealed Datasets are refused."""
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": f"{n} " * 40}) + "\n" for n in range(900)))
@@ -112,7 +130,7 @@ def test_several_formats(tmp_path) -> None:
         ("empty.txt", r"empty\.txt, byte 0: the file is empty"),
         ("empty.parquet", r"empty\.parquet, byte 0: the file is empty"),
         ("empty.wet", r"empty\.wet, byte 0: the file is empty"),
-        ("nothing.jsonl.gz", r"nothing\.jsonl\.gz, byte 0: the file holds no records"),
+        ("nothing.jsonl.gz", r"nothing\.jsonl\.gz, byte 0: the file contains no records"),
     ],
 )
 def test_missing_and_empty(tmp_path, path, says) -> None:

@@ -113,7 +113,7 @@ def test_workers_make_the_same(tmp_path) -> None:
         (folder / f"{n}.html").write_text(PAGE.format(f"{n}. {WORDS}"))
         (folder / f"{n}.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": f"x = {n}"}]}))
     found = []
-    for runner in (dp.Serial(), laws.TWO):
+    for runner in (dp.tools.Serial(), laws.TWO):
         out = tmp_path / type(runner).__name__
         dp.Pipeline().run(dp.read(str(folder)), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])

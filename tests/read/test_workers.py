@@ -70,7 +70,7 @@ def test_two_workers_write_the_same_bytes(tmp_path, name) -> None:
     if name in {"a.json", "a.eml"}:  # empty files of the others are refused before any work
         (folder / f"9{name}").write_bytes(b"")
     results = []
-    for runner in (dp.Serial(), laws.TWO):
+    for runner in (dp.tools.Serial(), laws.TWO):
         out = tmp_path / type(runner).__name__
         docs = dp.Pipeline().run(dp.read(str(folder / f"*{name}")), out=out, runner=runner)
         results.append({p.name: p.read_bytes() for p in sorted((out / "data").rglob("*.parquet"))})

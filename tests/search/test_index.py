@@ -186,12 +186,12 @@ def test_a_changed_byte_is_found(tmp_path):
     docs = dp.Pipeline().run(laws.dataset_of(tmp_path, ["some text", "more text"]), out=str(tmp_path / "run"))
     out = tmp_path / "run" / "index"
     SuffixIndex.build(docs, str(out))
-    assert dp.verify(str(tmp_path / "run"))[str(out)] == dp.verify(str(out))[str(out)] == []
+    assert dp.tools.verify(str(tmp_path / "run"))[str(out)] == dp.tools.verify(str(out))[str(out)] == []
     for kind, byte in ((".text", 2), (".docs", 8), (".docs", 16), (".sa", 3), (".sa", 35)):
         place = out / "shards" / f"part-00000-000{kind}"
         whole = place.read_bytes()
         place.write_bytes(whole[:byte] + b"\x7f" + whole[byte + 1 :])
-        assert [p.file for p in dp.verify(str(out))[str(out)]] == [f"shards/{place.name}"]
+        assert [p.file for p in dp.tools.verify(str(out))[str(out)]] == [f"shards/{place.name}"]
         if kind != ".text":
             with pytest.raises(CorruptShard, match=f"{place.name} is damaged; build the index again"):
                 [SuffixIndex.open(str(out)).find(letter, None) for letter in "emorstx "]

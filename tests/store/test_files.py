@@ -125,6 +125,12 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
     for url, lists in ((tmp_path, files.expand), (tmp_path, files.hidden), (tmp_path / "closed", files.listdir)):
         with pytest.raises(ReadError, match=r"closed: cannot be opened \(Permission denied\); check the path$"):
             lists(str(url))
+    files.write_bytes(str(tmp_path / "open" / "c.txt"), b"")
+    for crossing in ("*/c.txt", "**/c.txt", "**", "c*/*"):
+        with pytest.raises(ReadError, match=r"closed: cannot be opened \(Permission denied\); check the path$"):
+            files.expand(str(tmp_path / crossing))
+    assert files.expand(str(tmp_path / "o*/c.txt")) == [str(tmp_path / "open" / "c.txt")]
+    assert files.expand(str(tmp_path / "g*/*")) == []
 
 
 def test_an_empty_folder_is_not_the_root():

@@ -63,13 +63,15 @@ JOBS = {
     "run": lambda home, out: dp.Pipeline().run(dp.read(str(home / "a.jsonl")), str(out)),
     "encode": lambda home, out: dp.encode(dp.read(str(home / "a.jsonl")), BYTES, out),
     "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
-    "export": lambda home, out: dp.export(shards(home), "nanogpt", out),
-    "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
+    "export": lambda home, out: dp.tools.export(shards(home), "nanogpt", out),
+    "import": lambda home, out: dp.tools.import_tokens(
+        dp.tools.export(shards(home), "nanogpt", home / "n")[0], BYTES, out
+    ),
     "train": lambda home, out: trained(shards(home), out),
     "train_bpe": lambda home, out: dp.train_bpe(dp.read(str(home / "a.jsonl")), 257, out=out),
     "save": lambda home, out: BYTES.save(out),
     "save for tiktoken": lambda home, out: BYTES.save(out / "v.tiktoken"),
-    "forget": lambda home, out: dp.forget(str(out)),
+    "forget": lambda home, out: dp.tools.forget(str(out)),
     "persona": lambda home, out: persona(str(home / "a.jsonl"), "Ilse Varga", out),
 }
 

@@ -32,7 +32,7 @@ def test_a_folder_may_have_any_name(tmp_path, name):
         made = Pipeline().run(dp.read(str(home / "in")), str(home / "out"))
         assert dp.read(str(home / "out")).count == made.count == 2
         dp.encode(made, Tokenizer.of_bytes(), home / "shards", val=0.5)
-    assert dp.verify(str(home)) == {str(home / "out"): [], str(home / "shards"): []}
+    assert dp.tools.verify(str(home)) == {str(home / "out"): [], str(home / "shards"): []}
     with pytest.raises(DataprepError, match="would read it"):
         Pipeline().run(dp.read(str(home / "in")), str(home / "in" / "out"))
 
@@ -54,7 +54,7 @@ JOBS = {
     "encode": lambda docs, out: dp.encode(docs, Tokenizer.of_bytes(), out),
     "write": lambda docs, out: docs.write(f"{out}/docs.jsonl"),
     "tokenizer": lambda docs, out: Tokenizer.of_bytes().save(out),
-    "forget": lambda docs, out: dp.forget(out, [1]),
+    "forget": lambda docs, out: dp.tools.forget(out, [1]),
     "open": lambda docs, out: dp.open_dataset(out),
     "shards": lambda docs, out: dp.Shards.open(out),
 }
@@ -105,4 +105,4 @@ def test_ids_of_any_size_are_one_sentence(tmp_path):
         with pytest.raises(DataprepError):
             docs.text_of(id_)
         with pytest.raises(DataprepError):
-            dp.forget(str(tmp_path / "out"), [id_])
+            dp.tools.forget(str(tmp_path / "out"), [id_])

@@ -34,7 +34,7 @@ STATE = [
     "clean/steps/*/verdicts.json", "shards/manifest.json", "shards/recipe.json", "shards/origin.json",
     "tokenizer/receipt.json",
 ]  # fmt: skip
-SAYS = "has format 2, and this dataprep reads 1; install a newer dataprep"
+SAYS = "has format 2, and this version of dataprep reads 1; install a newer dataprep"
 
 
 def snapshot(folder):
@@ -56,7 +56,7 @@ def made(tmp_path_factory):
     from dataprep.core.run import quarantine
 
     Quarantine().save(str(home / "out" / "clean" / quarantine.NAME))
-    dp.SuffixIndex.build(open_dataset(str(home / "out" / "clean")), str(home / "out" / "clean" / "index"))
+    dp.tools.SuffixIndex.build(open_dataset(str(home / "out" / "clean")), str(home / "out" / "clean" / "index"))
     return home
 
 

@@ -72,7 +72,7 @@ def test_three_sides_have_their_shares():
     rates = np.bincount(side_of(IDS, 0.1, 0.05), minlength=3) / len(IDS)
     assert np.abs(rates - [0.85, 0.1, 0.05]).max() < 5 * np.sqrt(0.15 / len(IDS))
     assert (side_of(IDS, 0.5, 0.5) != 0).all()
-    with pytest.raises(PlanError, match=r"val=0.6 and test=0.5 must be at most 1"):
+    with pytest.raises(PlanError, match=r"val=0.6 and test=0.5 must sum to at most 1"):
         Split(val=0.6, test=0.5)
 
 

@@ -29,7 +29,7 @@ def test_a_dataloader_gives_what_train_would_take(shards, workers):
 
 
 def test_rows_travel_as_paths(shards):
-    """A copy for another process holds no tokens, and gives the same rows; a run goes on in its middle."""
+    """A copy for another process contains no tokens, and gives the same rows; a run goes on in its middle."""
     rows = TorchRows(shards.path, context=24, layout="padded", objective="prefix")
     expected = rows[7]
     travelling = pickle.dumps(rows)
@@ -57,7 +57,7 @@ def test_hugging_face_rows_are_the_shards(make_shards, tmp_path):
     pieces = to_hf(shards.path, context=64).with_format("numpy")
     every = np.concatenate([pieces[i]["input_ids"] for i in range(len(pieces))])
     assert np.array_equal(every, np.concatenate(side.memmaps()))
-    with pytest.raises(PlanError, match="the test split in .* holds no tokens"):
+    with pytest.raises(PlanError, match="the test split in .* contains no tokens"):
         to_hf(shards, split="test")
     with pytest.raises(PlanError, match="shards must be one folder"):
         to_hf({"a": shards, "b": shards})

@@ -1,3 +1,4 @@
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -6,8 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError  # noqa: E402
+from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError, StaleOutput  # noqa: E402
 from dataprep.train import checkpoint, load_model, train  # noqa: E402
+from dataprep.train.begin import begin  # noqa: E402
+from dataprep.train.optim import step_once  # noqa: E402
 
 
 @pytest.fixture
@@ -97,6 +100,69 @@ def test_a_file_that_runs_code_is_refused(tmp_path):
         checkpoint.load(path)
 
 
+BAD = (None, "x", -1, 10**30, [])
+
+
+def places(value, at=()):
+    """The path of each entry of nested dicts; of a list, that of its first one."""
+    if at:
+        yield at
+    for name in value if isinstance(value, dict) else range(min(1, len(value))) if isinstance(value, list) else ():
+        yield from places(value[name], (*at, name))
+
+
+def changed(content, at, how):
+    """The content with `how` in a place, or without the place if `how` is ...; nothing else is copied."""
+    name, *rest = at
+    new = content.copy()
+    if rest:
+        new[name] = changed(new[name], rest, how)
+    elif how is ...:
+        del new[name]
+    else:
+        new[name] = how
+    return new
+
+
+def test_content_of_another_form_is_refused_or_resumed(shards, config, run, monkeypatch):
+    """Without each field, and with wrong values in it, down to the moments: one sentence, or a run that trains on."""
+    path = checkpoint.found(run)[-1]
+    good = torch.load(path, weights_only=True)
+    first = begin(shards, run.with_name("new"), config)
+    monkeypatch.setattr(checkpoint, "load", lambda path: checkpoint.checked(path, dict(stated)))
+    refused = set()
+    for at in places(good):
+        if at[0] == "config" or at[:2] == ("optimizer", "param_groups"):
+            continue  # the config's fields are tested with it; groups are not read
+        if (at[0] == "model" and at[1:] not in {(), ("embedding.weight",)}) or (at[1:2] == ("state",) and any(at[2:3])):
+            continue  # one weight and one parameter's moments stand for all
+        for how in (..., *BAD):
+            stated = changed(good, at, how)
+            try:
+                first.restore(path)
+                load_model(path)
+            except (CorruptShard, NewerFormat, StaleOutput):
+                refused.add(at)
+            else:
+                step_once(first.model, first.optimizer, first.loader.rows(first.step), 1e-3, config)
+    assert refused >= {("step",), ("guard", "ahead"), ("spikes", "recent"), ("optimizer", "state", 0, "exp_avg")}
+
+
+def test_weights_that_are_not_finite_are_damage(shards, config, run, caplog):
+    """The checkpoint before is used; with none left, one sentence names the weights."""
+    older, newest = checkpoint.found(run)
+    good = older.read_bytes()
+    for path in (older, newest):
+        content = torch.load(path, weights_only=True)
+        content["model"]["embedding.weight"][3, 5] = math.nan
+        torch.save(content, path)
+    with pytest.raises(CorruptShard, match=r"the weights embedding\.weight are not all finite numbers"):
+        load_model(run)
+    older.write_bytes(good)
+    assert train(shards, out=run, config=config, quiet=True).steps == 20
+    assert "weights embedding.weight are not all finite numbers; using" in caplog.text
+
+
 def test_a_full_disk_leaves_the_last_checkpoint(shards, config, run):
     """When the system takes no more bytes in the middle, one sentence says so and nothing half-written is left."""
     resource = pytest.importorskip("resource")
@@ -126,7 +192,7 @@ def test_the_model_comes_back_alone(shards, config, run):
 
 def test_no_checkpoint_says_so(tmp_path):
     """An empty folder and a missing file are told apart."""
-    with pytest.raises(PlanError, match="must hold a checkpoint"):
+    with pytest.raises(PlanError, match="must contain a checkpoint"):
         load_model(tmp_path)
     with pytest.raises(PlanError, match="does not exist"):
         load_model(tmp_path / "gone.pt")
@@ -162,9 +228,9 @@ def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wro
 @pytest.mark.parametrize(
     ("newer", "sentence"),
     [
-        ("format", r"has format 2, and this dataprep reads 1; install a newer dataprep"),
-        ("config", r"has the setting twist, which this dataprep does not know; install a newer dataprep"),
-        ("model", r"has the setting model\.twist, which this dataprep does not know; install a newer dataprep"),
+        ("format", r"has format 2, and this version of dataprep reads 1; install a newer dataprep"),
+        ("config", r"has the setting twist, which this version of dataprep does not know; install a newer one"),
+        ("model", r"has the setting model\.twist, which this version of dataprep does not know; install a newer one"),
     ],
 )
 def test_a_checkpoint_of_a_newer_dataprep_is_said(shards, config, run, newer, sentence):

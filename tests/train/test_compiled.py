@@ -87,7 +87,7 @@ def test_every_step_runs_compiled(shards, config, tmp_path, monkeypatch, ran):
 def test_a_shape_too_many_is_an_error(shards, config, tmp_path, monkeypatch, ran):
     """It is one sentence that names the setting, not a run that is slower from there on."""
     monkeypatch.setattr(compiled, "SHAPES", 1)
-    with pytest.raises(DataprepError, match="met more than 1 shapes of one function.* set compile=False"):
+    with pytest.raises(DataprepError, match="encountered more than 1 shapes of one function.* set compile=False"):
         train(shards, out=tmp_path, config=replace(config, compile=True), quiet=True)
     assert torch._dynamo.config.recompile_limit == 8
     assert not torch._dynamo.config.fail_on_recompile_limit_hit
@@ -213,7 +213,7 @@ def test_masked_models_of_any_depth_compile_one_block(shards, config, tmp_path, 
             for each in graphs:
                 each.clear()
             if render is real:
-                run.model.stream = run.model.hidden
+                run.model.stream = run.model.outputs
             nats_BT = loss.token_nats(run.model, ids_BT, y_BT, mask)
             nats_BT.sum().backward()
             found.append([nats_BT.detach(), {n: p.grad for n, p in run.model.named_parameters() if p.requires_grad}])

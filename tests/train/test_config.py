@@ -1,3 +1,5 @@
+import contextlib
+import dataclasses
 import json
 import math
 import subprocess
@@ -128,6 +130,18 @@ def test_wrong_configs_are_refused(make, sentence):
     """Each with a sentence that has the name, what was found and what is expected."""
     with pytest.raises(PlanError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("kind", [TrainConfig, ModelConfig])
+def test_every_field_takes_a_value_or_says_what_it_must_be(kind):
+    """No value of any field raises another error; None is taken only by fields whose type has it."""
+    for field in dataclasses.fields(kind):
+        if field.name == "device":  # `pick_device` asks torch
+            continue
+        for value in (None, "", [], {}, True, 0, -1, 1.5, math.nan, math.inf, 10**30, ("a",), b"x"):
+            with contextlib.suppress(PlanError):
+                kind(**{field.name: value})
+                assert value is not None or "None" in str(field.type), field.name
 
 
 @pytest.mark.parametrize(

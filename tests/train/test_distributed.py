@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -75,6 +76,12 @@ run("lora_parts 2", tuned, init_from=home / "whole")
 run("stale", replace(config, steps=1))
 run("stale again", replace(config, steps=1, lr=0.02))
 run("uneven", replace(config, batch=3, micro_batch=None))
+run("other lr", replace(config, lr=0.02 if rank else 0.01))
+run("other end", stop_at=5 + rank)
+if rank:
+    shards = sys.argv[4]
+run("other data")
+shards = sys.argv[2]
 
 real, count = optim.token_nats, [0]
 def poisoned(*args):
@@ -120,10 +127,10 @@ def packed(config):
 
 
 @pytest.fixture(scope="module")
-def pair(masked, packed, tmp_path_factory):
+def pair(masked, packed, shards, tmp_path_factory):
     """Runs of two processes (PAIR): the folder, and what each process returned, by name of the run."""
     home = tmp_path_factory.mktemp("pair")
-    ended = together(PAIR, [str(home), str(masked.path), json.dumps(packed.to_dict())])
+    ended = together(PAIR, [str(home), str(masked.path), json.dumps(packed.to_dict()), str(shards.path)])
     assert [code for code, _ in ended] == [0, 1], ended
     return home, [json.loads((home / f"done-{rank}.json").read_text()) for rank in (0, 1)]
 
@@ -238,6 +245,12 @@ def test_an_error_in_one_process_is_said_by_all(pair):
     assert second["stale again"][1] == f"rank 0: {first['stale again'][1]}"
     uneven = ["PlanError", "batch=3 must be a multiple of the number of ranks, 2; change one of them"]
     assert first["uneven"] == second["uneven"] == uneven
+    theirs = "in the first process; start all processes with the same command"
+    assert second["other lr"] == ["PlanError", f"lr is 0.02, and 0.01 {theirs}"]
+    assert second["other end"] == ["PlanError", f"stop_at is 6, and 5 {theirs}"]
+    assert re.fullmatch(f"the hash of the training data is [0-9a-f]+, and [0-9a-f]+ {theirs}", second["other data"][1])
+    for name in ("other lr", "other end", "other data"):
+        assert first[name] == ["DataprepError", f"rank 1: {second[name][1]}"]
     lost = "another process of this run has ended without a message; run the same command again to resume"
     assert first["killed"] == ["DataprepError", lost]
     assert first["after"] == {**first["whole"], "checkpoint": first["after"]["checkpoint"],

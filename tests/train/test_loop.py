@@ -134,6 +134,28 @@ def test_other_tokens_are_refused(make_shards, config, whole, tmp_path):
         train(make_shards(tmp_path / "b", tokenizer={"hash": "another"}), out=whole, config=config, quiet=True)
 
 
+@pytest.mark.parametrize("kind", ["bytes", "deep", "folder", "pipe", "broken link"])
+def test_a_damaged_metrics_file(shards, config, tmp_path, kind):
+    """Rows that cannot be read are removed; what is not a file is one sentence, and a pipe does not block."""
+    train(shards, out=tmp_path, config=config, stop_at=8, quiet=True)
+    path = tmp_path / "metrics.jsonl"
+    good = path.read_bytes()
+    path.unlink()
+    {
+        "bytes": lambda: path.write_bytes(b"\xff\xfe\x00{\n" + good + b"\xff"),
+        "deep": lambda: path.write_bytes(b"[" * 100_000 + b"\n" + good),
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "broken link": lambda: path.symlink_to("nowhere"),
+    }[kind]()
+    if kind in {"bytes", "deep"}:
+        train(shards, out=tmp_path, config=config, stop_at=9, quiet=True)
+        assert [row["step"] for row in curve(tmp_path) if "loss" in row] == list(range(1, 10))
+    else:
+        with pytest.raises(PlanError, match=r"metrics\.jsonl must be a file of metrics \(.+\); remove it"):
+            train(shards, out=tmp_path, config=config, stop_at=9, quiet=True)
+
+
 def test_another_tokenizer_beside_the_shards_is_refused(make_shards, config, tmp_path):
     """The model would be saved with a vocabulary that its ids do not have."""
     hashes = {"file": "tokenizer.json", "hash": "1", "file_hash": content_hash(b"{}")}

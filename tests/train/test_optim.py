@@ -50,6 +50,15 @@ def test_schedules_have_their_shapes():
     assert lr_at(100, wsd) == 0.0
 
 
+def test_decay_rates_may_be_whole_numbers():
+    """betas=(0, 0.95) has no first moment; torch itself refuses an int beside a float."""
+    model, optimizer = made(TrainConfig(model=MODEL, betas=(0, 0.95)))
+    step_once(model, optimizer, rows(), 0.01, TrainConfig(model=MODEL, betas=(0, 0.95)))
+    same, plain = made(TrainConfig(model=MODEL, betas=(0.0, 0.95)))
+    step_once(same, plain, rows(), 0.01, TrainConfig(model=MODEL))
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), same.parameters(), strict=True))
+
+
 def test_matrices_decay_and_gains_do_not():
     """Every parameter is in exactly one group, by its number of dimensions."""
     model, optimizer = made(TrainConfig(model=MODEL, weight_decay=0.3))

@@ -1,6 +1,8 @@
+import math
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -108,6 +110,16 @@ def test_impossible_prompts_are_refused(model, prompt):
     """No ids, or ids the model does not know, are refused at the call."""
     with pytest.raises(PlanError, match="the prompt .* must have at least one id, and all ids must be from 0 to 49"):
         generate(model, prompt)
+
+
+@pytest.mark.parametrize("prompt", [[1.5], [math.nan], "ab", None, 5, [[1, 2]], [None]])
+def test_prompts_that_are_no_ids_are_refused(model, prompt):
+    """A text, numbers that are not whole; arrays and tensors of ids are fine."""
+    with pytest.raises(PlanError, match="the prompt .* must be a list of token ids, which are whole numbers"):
+        generate(model, prompt)
+    how = Sampling(temperature=0)
+    ids = [list(generate(model, p, how, max_tokens=2)) for p in ([3, 4], np.array([3, 4]), torch.tensor([3, 4]))]
+    assert ids[0] == ids[1] == ids[2]
 
 
 def test_text_from_a_run(make_shards, config, tmp_path):

@@ -80,7 +80,7 @@ def test_models_that_do_not_fit_are_refused(make_shards, config, base, tmp_path)
     out = tmp_path / "run"
     with pytest.raises(PlanError, match=r"another shape \(model.n_layers was 2, is 3\)"):
         train(shards, out=out, config=config.override("model.n_layers=3"), init_from=base, quiet=True)
-    for path, sentence in ((tmp_path / "none", "does not exist"), (tmp_path / "s", "must hold a checkpoint")):
+    for path, sentence in ((tmp_path / "none", "does not exist"), (tmp_path / "s", "must contain a checkpoint")):
         with pytest.raises(PlanError, match=sentence):
             train(shards, out=out, config=config, init_from=path, quiet=True)
     path = checkpoint.found(base)[-1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataprep.pii.bare import MOBILE, SURE
+from dataprep.pii.bare import SURE
+from dataprep.pii.countries import mobiles
+from twins.phone_labels import is_phone
 from twins.phone_signs import DIGITS, VALUES, closed, is_word
 
 
@@ -92,10 +94,12 @@ def numbers(line: str, run):
         opened = line[:a].endswith("(") and line[a:b].count(")") > line[a:b].count("(")
         whole = line[a - opened : b].removeprefix("00 ")
         digits = "".join(c for c in whole if c in DIGITS)
-        plus = line[: a - opened].endswith("+ ") and MOBILE.fullmatch(digits) is not None
+        plus = line[: a - opened].endswith("+ ") and mobile(digits)
         begin = a - opened - 2 * plus
         behind = b < stop and line[b] == "/" and eight(line, b + 1)
-        if not 8 <= len(digits) <= 13 or not (begins(line, begin) or (begin > first and line[begin - 1] == "/")):
+        glued = len(line[:begin]) > 2 and line[begin - 3 : begin].isalpha() and is_phone(line, begin)
+        listed = begin > first and line[begin - 1] == "/"
+        if not 8 <= len(digits) <= 13 or not (begins(line, begin) or listed or glued):
             continue
         if not (behind or stops(line, b)):
             continue
@@ -163,11 +167,20 @@ def is_sure(whole: str, digits: str) -> bool:
         times = whole.split(" ")
         times = len(times) == 3 and all(len(t) == 4 and t.isdecimal() and t[:2] < "24" and t[2:] < "60" for t in times)
         return not rises and not times
-    grouped = whole[0] in DIGITS[1:] and len(groups[0]) <= 3 and whole[len(groups[0]) :][:1] in (" ", "-")
-    if (grouped or whole == digits) and MOBILE.fullmatch(digits):
+    grouped = whole[0] != "(" and groups[0] in mobiles() and whole[len(groups[0]) :][:1] in (" ", "-")
+    if (grouped or whole == digits) and mobile(digits):
         barcode = (sum(map(int, digits[::2])) + 3 * sum(map(int, digits[1::2]))) % 10 == 0
         return grouped or len(digits) < 13 or not barcode
     return False
+
+
+def mobile(digits: str) -> bool:
+    """Whether the code of a country and the beginning of its mobile phones precede the right number of digits."""
+    return any(
+        digits == code + rest and len(rest) in plan.sizes and int(rest[:3]) in plan.first
+        for code, plan in mobiles().items()
+        if (rest := digits.removeprefix(code)) != digits
+    )
 
 
 def near(line: str, a: int, b: int, size: int) -> tuple[str, str]:

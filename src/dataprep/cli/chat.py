@@ -120,7 +120,7 @@ def generate(
 
 
 def _why_fragments(saved: Mapping[str, Any]) -> str:
-    """Return a line about a model that cannot write sentences yet, by the content of its checkpoint; "" of others."""
+    """Return a line about a model that cannot write sentences yet, from its checkpoint; "" for other models."""
     n = sum(found["tokens"] for found in saved.get("trained_on", {}).values())
     if not 0 < n < FEW_TOKENS or saved.get("start"):
         return ""

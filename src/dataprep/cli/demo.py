@@ -28,7 +28,7 @@ def demo(
 def pipeline_path(name: str) -> str:
     """Return the path of a pipeline file of this project: of the checkout, or of the installed package.
 
-    Raises PlanError if neither has it.
+    Raises PlanError if neither contains it.
     """
     package = importlib.resources.files("dataprep")
     for home in (package / "included", package / ".." / ".."):

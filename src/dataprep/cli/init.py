@@ -177,7 +177,7 @@ def init(
         files.write_bytes(trial, text.encode("utf-8", "backslashreplace"))
         dry_run(pipeline_file.load(trial), None, SAMPLE_BYTES, 0, end="its results are removed")
     files.write_bytes(out, text.encode("utf-8", "backslashreplace"))
-    console.print(f"wrote {escape(out)}; read it, change it, then: dataprep run {escape(out)}", soft_wrap=True)
+    console.print(f"wrote {escape(out)}; check it, edit it, and then run: dataprep run {escape(out)}", soft_wrap=True)
 
 
 def _print_found(console: Screen, found: FolderContents) -> None:
@@ -203,7 +203,7 @@ def written(folder: str, found: FolderContents, file: str) -> str:
     """Return the text of a pipeline file.
 
     - folder: the folder or file that `found`, its survey, describes.
-    - file: where the text will be written.
+    - file: the path to which the text will be written.
     """
     n_bytes = sum(group.n_bytes for group in found.groups)
     vocabulary, val = next((v, share) for most, v, share in VOCABULARY if n_bytes < most)
@@ -282,8 +282,8 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
         is_on = share <= MOST_DROPPED
         lines.append(f"        {'' if is_on else '# '}{code},  # {about}; drops {share:.0%}\n")
         samples, left = (kept, n_kept) if is_on else (samples, left)
-    lines.append("        # dp.PII(),  # replaces e-mail addresses, telephone numbers and the like\n")
-    about = f"Each share is of the documents that reach the rule, in a sample of {counted(n, 'document')}. {languages}"
+    lines.append("        # dp.PII(),  # replaces e-mail addresses, phone numbers and other personal data\n")
+    about = f"Percentages refer to documents that reach the rule, in a sample of {counted(n, 'document')}. {languages}"
     about = textwrap.fill(about, 110, initial_indent=" " * 4, subsequent_indent=" " * 4)
     return CLEAN.format(about=about, stages="".join(lines))
 

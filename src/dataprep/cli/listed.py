@@ -49,6 +49,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Inspect a folder or file, and write a commented pipeline file for it; nothing else is written."),
         Listed("run", "runs", "run", help=
                "Run the steps of a pipeline file; work that an earlier run finished is not repeated."),
+        Listed("work", "work", "work", help=
+               "Take tasks of `dataprep run --queue DIR` from a folder and do them, until stopped; start it on any "
+               "machines."),
         Listed("plan", "trial", "plan", prints=True, help=
                "Estimate peak memory, disk, passes and time of a run, by running it on a sample."),
     ),
@@ -100,6 +103,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Train a GPT on token shards, or fine-tune one on messages."),
         Listed("evaluate", "evaluate", "evaluate", prints=True, help=
                "Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."),
+        Listed("experiment", "experiment", "experiment", help=
+               "Train the same model on versions of a corpus, and compare their losses on held-out documents, with "
+               "intervals."),
         Listed("chat", "chat", "chat", prints=True, help=
                "Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
         Listed("generate", "chat", "generate", prints=True, help=
@@ -137,7 +143,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
 }  # fmt: skip
 COMMANDS = {one.name: one for panel in PANELS.values() for one in panel}
 NEEDS = {  # packages, and the extra that installs them, without which a command can only say so
-    ("torch", "train"): ("demo", "train", "evaluate", "chat", "generate", "export-model"),
+    ("torch", "train"): ("demo", "train", "evaluate", "experiment", "chat", "generate", "export-model"),
     ("duckdb", "explore"): ("explore",),
     ("fasttext", "langid"): ("train-langid", "train-quality"),
 }
@@ -217,7 +223,7 @@ def loaded(command: Any) -> Any:
 def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
     """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
 
-    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced meanwhile.
+    - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced in the meantime.
     """
 
     @functools.wraps(command)

@@ -104,12 +104,12 @@ def _print(made: Any) -> None:
     """Print the number of texts, the accuracy, and the confusion table."""
     console = Screen(highlight=False)
     tested = {label: sum(row.values()) for label, row in made.confusion.items()}
-    console.print(f"{counted(sum(made.n_train.values()), 'text')} of {len(made.labels)} labels were learned")
+    console.print(f"trained on {counted(sum(made.n_train.values()), 'text')} with {len(made.labels)} labels")
     n = sum(tested.values())
-    console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are identified correctly; a row per true label")
+    console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are labelled correctly; one row per true label")
     shown = sorted(tested, key=lambda label: (-tested[label], label))[:SHOWN]
     answers = sorted({answer for label in shown for answer in made.confusion[label]})[:SHOWN]
-    table = table_of("", *map(escape, answers), "right")
+    table = table_of("", *map(escape, answers), "correct")
     for label in shown:
         row = made.confusion[label]
         right = f"{row.get(label, 0) / max(1, tested[label]):.1%}"

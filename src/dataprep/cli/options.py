@@ -8,6 +8,7 @@ import typer
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
+from dataprep.core.run.queue_runner import Queue
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import Local, Runner, Serial
 from dataprep.errors import PlanError
@@ -55,14 +56,23 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def runner_of(
-    workers: int, memory: str | None = None, *, ray: bool = False, timeout: float | None = None
+    workers: int, memory: str | None = None, *, ray: bool = False, queue: str | None = None,
+    timeout: float | None = None,
 ) -> Runner:  # fmt: skip
-    """Return the Runner that the options --workers, --memory, --ray and --timeout choose.
+    """Return the Runner that the options --workers, --memory, --ray, --queue and --timeout choose.
 
     - workers: the number of processes.
     - memory: text such as "8GB", None for no limit given.
+    - queue: the folder of a queue.
     - timeout: seconds for a file.
+
+    Raises PlanError if more than one of the options says where the tasks run.
     """
+    if ray + (queue is not None) + (workers > 1) > 1:
+        msg = "--workers, --ray and --queue each say where the tasks run; pass one of them"
+        raise PlanError(msg)
+    if queue is not None:
+        return Queue(queue, memory=memory, timeout=timeout)
     if ray:
         return Ray(memory=memory, timeout=timeout)
     if workers > 1 or timeout is not None:

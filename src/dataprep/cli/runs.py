@@ -31,6 +31,9 @@ def run(
     out: Annotated[str | None, typer.Option(help="Folder for the results; by default out/NAME for NAME.py.")] = None,
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
+    queue: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Run in the processes of `dataprep work DIR`, on any machines.")
+    ] = None,
     memory: Memory = None,
     timeout: Timeout = None,
     dry_run: Annotated[
@@ -54,7 +57,7 @@ def run(
 
     with clean_end(out):
         for done in pipeline_file.execute(
-            steps, out, runner_of(workers, memory, ray=ray, timeout=timeout), to, starting
+            steps, out, runner_of(workers, memory, ray=ray, queue=queue, timeout=timeout), to, starting
         ):
             _print_result(console, done.result)
             console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")
@@ -141,7 +144,7 @@ def _print_copies(console: Console, copies: Any, *, with_copies: bool) -> None:
     if not copies:
         return
     tail = "forgotten too" if with_copies else "not forgotten; use --with-copies to forget them"
-    console.print(f"[yellow]{counted(len(copies), 'document')} may carry the same text ({tail}):[/]")
+    console.print(f"[yellow]{counted(len(copies), 'document')} may contain the same text ({tail}):[/]")
     for copy in copies[:SHOWN]:
         similarity = "" if copy.similarity is None else f", similarity {copy.similarity:.3f}"
         relation = "was kept for" if copy.is_kept else "was dropped for"
@@ -286,7 +289,7 @@ def _tuning(*, train: bool, **given: Any) -> Any:
     if not train:
         named = next((name for name in ("init_from", "preset", "settings") if given[name]), None)
         if named is not None:
-            msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} is about training; add --train"
+            msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} applies only to training; add --train"
             raise PlanError(msg)
         return None
     from dataprep.inference.tune import Tuning

@@ -106,7 +106,7 @@ def _print_removed(console: Console, found: RemovedHits, text: str) -> None:
             name = (f"{cause.stage}: {cause.rule}", "bold")
             head += Text.assemble(f"  {cause.how} by ", name, (f" ({cause.folder})", "dim"))
         if not hit.causes:
-            head.append("  removed by a stage that cannot be run again, or of which `dataprep prune` removed the input")
+            head.append("  removed by a stage that cannot be run again, or whose input `dataprep prune` removed")
         console.print(head, soft_wrap=True)
         if hit.around is None:
             console.print("  [dim](the text around it is private, or too long)[/]", highlight=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -68,6 +69,12 @@ def _print_work(console: Console, one: FolderStatus) -> None:
     if one.holder is not None:
         at = f"pid {one.holder['pid']} on host {one.holder['host']}"
         console.print(f"[yellow]in use:[/] {escape(printable(f'{one.url} by {at}'))}")
+    if (now := one.progress) is not None:
+        of = "" if now.of is None else f" of {now.of:,}"
+        rate = "" if now.per_second is None else f", {now.per_second:,.3g} a second"
+        left = "" if not now.seconds_left else f", about {timedelta(seconds=round(now.seconds_left))} left in this pass"
+        work = f"{now.step} {now.work}".strip()
+        console.print(f"[cyan]{'working' if one.holder else 'stopped'}:[/] {work}, {now.done:,}{of} tasks{rate}{left}")
     if one.failure is not None:
         step = f", step {one.failure['step']}" if "step" in one.failure else ""
         said = f"{one.url}{step}, {one.failure['at']}: {one.failure['error']}"

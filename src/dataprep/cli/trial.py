@@ -63,9 +63,9 @@ def plan(
     out = files.join("out", files.name_of(what[0]).removesuffix(".py"))
     if what[0].endswith(".py") and (finished := _finished(out)):
         names, stored = ", ".join(finished), decimal(sum(finished.values()))
-        line = f"{out} has results of {names}: a run there makes again only what has changed since"
+        line = f"{out} has results of {names}: a run there recreates only what has changed since then"
         console.print(f"{line}; this is the estimate of a whole run", highlight=False, markup=False)
-        line = f"what it replaces stays until the new result is complete: up to {stored} of disk in addition"
+        line = f"the result that it replaces is kept until the new one is complete: up to {stored} of disk in addition"
         console.print(line, highlight=False, markup=False)
 
 

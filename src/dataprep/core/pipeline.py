@@ -63,11 +63,11 @@ class Pipeline:
             docs: the documents.
             out: the folder of the result.
             runner: the Runner, which decides how many tasks run in parallel; None: `Serial()`.
-            replace: whether a result in `out` that was made by other stages or from other input is made again, except
-                for steps that did not change; False raises StaleOutput. The old result is kept until the new one is
-                complete.
+            replace: whether to replace a result in `out` that was made by other stages or from other input; steps that
+                have not changed are reused. With False, such a result raises StaleOutput. The old result is kept until
+                the new one is complete.
             keep_dropped: whether to also save the dropped documents, which needs one more read of the input;
-                `dropped()`, `dataprep why` and the report then have them even if the input has moved.
+                `dropped()`, `dataprep why` and the report can then show them even if the input has moved.
 
         Raises PlanError if `keep_dropped` is True and a stage hides the input.
         """

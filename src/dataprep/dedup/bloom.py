@@ -53,14 +53,14 @@ class Bloom(Deduplication):
             raises DataprepError, so the error rate is never higher than stated.
         normalize: the differences between documents or lines that are ignored: "space", "lower", "words", "c4", "ccnet"
             or "ccnet_digits" (see `forms.py`); None: every difference counts.
-        word_split: how texts are split into words for n-grams: "unicode" (see docs/words.md), or "regex" (runs of `\w`,
-            as published). Words are compared in lower case.
+        word_split: the definition of a word in n-grams: "unicode" (see docs/words.md), or "regex" (runs of `\w`, as
+            published). Words are compared in lower case.
         min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space remain.
         against: the folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is set, and
             a Bloom with the same settings wrote such a folder, its saved filter is extended; then units of documents
             that were dropped later also count as seen. Otherwise the texts of the folder are read again.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
 
     With unit="document", a text that was seen before is dropped ("seen_before"). With unit="paragraph", a line that was
     seen before, in this document or in an earlier one, is cut together with the white space on one side of it; blank
@@ -162,7 +162,7 @@ class Bloom(Deduplication):
         return None
 
     def _look_up(self, docs: Dataset, runner: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
-        """Write the table and the filter; return what was counted."""
+        """Write the table and the filter; return the counts."""
         older = [(old, None if trial_of(runner) else self._saved(old)) for old in self.sampled_older(runner)]
         joined = Joined.of([old for old, saved in older if saved is None], docs)
         filters = tuple(saved["url"] for _, saved in older if saved is not None)

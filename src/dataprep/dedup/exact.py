@@ -49,8 +49,8 @@ class Exact(Deduplication):
         ignore_pattern: a regular expression (RE2), for documents only; text that matches it is ignored.
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
 
     With unit="document", copies are dropped with the reason "duplicate". Other units are cut out of the texts. A
     paragraph is the text between line breaks, compared as in CCNet (Wenzek et al. 2020, 3.1): all digits are equal, so

@@ -76,7 +76,7 @@ class Keep:
         """Return a rank for each document of the batch, uint64[n]; of several copies, the smallest (rank, id) is kept.
 
         Values that are not a time or a number are appended, as text, to `unreadable`. Raises PlanError if the column
-        holds neither times, numbers nor texts.
+        contains neither times, numbers nor strings.
         """
         if self.kind in ("first", "none"):
             return np.zeros(batch.num_rows, np.uint64)

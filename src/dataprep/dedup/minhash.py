@@ -61,7 +61,7 @@ class MinHash(Deduplication):
         min_shingles: documents with fewer shingles are kept.
         columns: the columns that are compared, in this order, as one text; default: "text".
         ignore_pattern: a regular expression (RE2); text that matches it is ignored.
-        word_split: how texts are split into words: "unicode", where each character of a script without spaces is a word
+        word_split: the definition of a word: "unicode", where each character of a script without spaces is a word
             (docs/words.md), or "regex" (runs of `\w`, as in the presets lee2022, dclm and fineweb).
         normalize: the differences that are ignored: any of "nfc" (composed and decomposed characters), "diacritics"
             (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and
@@ -73,8 +73,8 @@ class MinHash(Deduplication):
             its copy.
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
         seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.
 
     Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) does not hash the

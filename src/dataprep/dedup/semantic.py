@@ -68,8 +68,8 @@ class SemDeDup(Deduplication):
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept. Word vectors and centroids are then computed from the first of these folders alone; new documents do
             not change them.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
 
     The methods are those of Abbas et al. 2023 (SemDeDup) and Tirumala et al. 2023 (D4: `diversify`). Documents are
     compared by vectors from a model, not by their texts. The table of dropped documents states the reason
@@ -199,7 +199,7 @@ class _SemanticSearch:
         self.facts: dict[str, Any] = {}
 
     def find(self, url: str) -> dict[str, Any]:
-        """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
+        """Write the verdict table, after vectors, clusters, decisions and prototypes; return the counts."""
         n_old = self.joined.n_old
         embed_key = self.how.embed_key
         stored = stored_vectors(self.older, embed_key, self.joined) if embed_key else ()
@@ -234,7 +234,7 @@ class _SemanticSearch:
         return list(self.runner.map(task, items, f"{self.how.name}: {label}"))
 
     def _embed(self) -> Embed:
-        """Return the object that computes the vectors; word vectors are learnt first."""
+        """Return the object that computes the vectors; word vectors are learned first."""
         how = self.how
         if how.embed is not None:
             return UserVectors(how.embed)

@@ -43,11 +43,11 @@ class SuffixArray(Deduplication):
             "line": only whole lines, with the line feed after them. A repeat without a whole word or line is kept.
         engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory
             (12 bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
-        word_split: how texts are split into words: "unicode" (docs/words.md), or "regex" (runs of `\w`).
+        word_split: the definition of a word: "unicode" (docs/words.md), or "regex" (runs of `\w`).
         min_remaining_chars: a document that lost text is dropped if fewer characters other than white space remain.
         against: the folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
 
     A window is a run of consecutive words or bytes of one document. It is a repeat if an earlier window, in a document
     with a smaller id or at a smaller offset in the same document, has the same bytes. With `min_words`, the earlier
@@ -71,7 +71,7 @@ class SuffixArray(Deduplication):
 
     def __post_init__(self) -> None:
         both = f"min_words={self.min_words} and min_bytes={self.min_bytes}"
-        require(self.min_words is None or self.min_bytes is None, f"{both} exclude each other; use one of them")
+        require(self.min_words is None or self.min_bytes is None, f"{both} cannot be used together; use one of them")
         least, unit = (1, "words") if self.min_bytes is None else (LEAST_BYTES, "bytes")
         in_range = isinstance(self.width, int) and least <= self.width <= MOST
         require(in_range, f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}")
@@ -123,7 +123,7 @@ class SuffixArray(Deduplication):
         return annotated(cut, self.prefix)
 
     def _find(self, docs: Dataset, runner: Runner, out: str, url: str, key: str) -> dict[str, Any]:
-        """Write the table of spans; return what was counted."""
+        """Write the table of spans; return the counts."""
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
         words = self.word_split if self.min_bytes is None else ""

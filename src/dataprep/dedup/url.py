@@ -135,7 +135,7 @@ class UrlSketch(EqualTexts):
     def texts(self, batch: Batch) -> tuple[I64, U8]:
         """Return the normalised URL of each document, as offsets int64[n + 1] and UTF-8 bytes uint8.
 
-        A missing or invalid URL becomes "". Raises PlanError if the column does not hold strings.
+        A missing or invalid URL becomes "". Raises PlanError if the column does not contain strings.
         """
         column = batch.column(self.column)
         if pa.types.is_dictionary(column.type):
@@ -159,8 +159,8 @@ class URLDedup(Deduplication):
         tracking: the names of URL parameters that are removed before the comparison; see `normalize_url`.
         against: the folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
             even if a new one is newer.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
-            same and is the prefix of the columns' names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
+            the same and is the prefix of the column names.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the

@@ -64,7 +64,7 @@ _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c2"
 
 
 def _with_final_sigmas(text: str) -> str:
-    """Return the text with a final sigma in place of each capital sigma that ends a word, as `str.lower` has it."""
+    """Return the text with a final sigma in place of each capital sigma that ends a word, as `str.lower` does."""
 
     def is_cased(places: Iterable[int]) -> bool:
         bits = (classes()[ord(text[i])] for i in places)

@@ -98,7 +98,7 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
     if changed:
         msg = (
             f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "
-            "removed; make it again with --replace, and give other thresholds as parameters of the filter"
+            "removed; make it again with --replace, and pass other thresholds as parameters of the filter"
         )
         raise PlanError(msg)
     return record

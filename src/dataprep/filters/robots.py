@@ -53,8 +53,8 @@ class Robots(Stage):
         source: a folder, a glob pattern, or a tuple of these. The files are HOST.txt or HOST/robots.txt, or WARC
             archives of robots.txt, as Common Crawl publishes them (extra `warc`).
         agents: the names of crawlers (product tokens). The group `*` applies to an agent without its own group.
-        unreadable: "keep" or "drop": what happens to documents of hosts whose robots.txt is not text, or whose response
-            was a server error. By the standard, everything is disallowed on such a host.
+        unreadable: "keep" or "drop": whether documents of hosts whose robots.txt is not text, or whose response was a
+            server error, are kept. By the standard, everything is disallowed on such a host.
         column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
     The latest response of a host is used; files in a folder take precedence over archives. Scheme and port are ignored.
@@ -271,7 +271,7 @@ def _archive(url: str) -> Iterator[tuple[str, HostRules]]:
                     if found.redirect != host:  # http to https: the rules are in another record
                         yield host, found
     except (OSError, ReadError) as e:
-        msg = f"Robots cannot read {url} to its end: {e}; fetch it again, or leave it out"
+        msg = f"Robots cannot read all of {url}: {e}; fetch it again, or leave it out"
         raise PlanError(msg) from e
 
 

@@ -45,7 +45,7 @@ class Addresses(NamedTuple):
 def addresses(batch: Batch, column: str, who: str) -> Addresses:
     """Return the distinct URLs in a column of a batch, with their hosts and paths.
 
-    Raises PlanError, which names the stage `who`, if the column does not hold strings.
+    Raises PlanError, which names the stage `who`, if the column does not contain strings.
     """
     values = batch.column(column)
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type

@@ -34,7 +34,7 @@ class LanguagePreset:
 
 
 def finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
-    """Return the preset in `out` if it was made by the same recipe. Raises StaleOutput if it was made by another."""
+    """Return the preset in `out` if the same recipe made it. Raises StaleOutput if another recipe made it."""
     at = files.join(out, RECORD)
     if not files.exists(at):
         return None

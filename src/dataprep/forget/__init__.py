@@ -1,4 +1,4 @@
-"""Removal of documents on request: `dp.forget` is the function in `forget.py`, `dataprep.forget` this folder.
+"""Removal of documents on request: the function `dp.tools.forget` is in `forget.py`.
 
 forget.py      the function: it makes a plan, applies it, and reports
 family.py      the folders from which each folder of a run was made, and a document's ids in each folder

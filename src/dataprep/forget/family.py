@@ -55,7 +55,7 @@ class Member:
 
     @property
     def listed(self) -> Ids:
-        """The ids on the forget lists of the folder, and of the Datasets in other runs that it was made of."""
+        """The ids on the forget lists of the folder, and of the Datasets in other runs from which it was made."""
         return forget_list.wanted([(home.url, offset) for home, offset in self.outside], self.folder.url)
 
     @property

@@ -82,7 +82,7 @@ def forget(
         of: the folder inside `url` to which the ids refer; needed if the folders in `url` number documents differently.
         with_copies: also forget the duplicates of the documents, both those that were dropped and those that were kept.
         missing_ok: list unknown ids in the result instead of raising PlanError.
-        runner: the Runner that fills Bloom filters again; `dp.Serial()` by default.
+        runner: the Runner that fills Bloom filters again; `dp.tools.Serial()` by default.
 
     The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
     Then the shards that contain the documents are written again without them; other shards are not changed. If the
@@ -180,7 +180,7 @@ def read_ids(path: str) -> Ids:
     else:
         found = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     if not found:
-        msg = f"{path} holds no ids; write one per line, as file:position (3:1745) or as an integer"
+        msg = f"{path} contains no ids; write one per line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
     return _parsed(found)
 

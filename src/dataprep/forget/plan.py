@@ -99,7 +99,7 @@ def _copies(lists: dict[Member, Ids]) -> tuple[tuple[Copy, ...], dict[Member, Id
 
 
 def _gone(family: Family, lists: Mapping[Member, Ids]) -> dict[Folder, Ids]:
-    """Return the ids to remove from each folder and saved step: those on its list, and documents made of them.
+    """Return the ids to remove from each folder and saved step: those on its list, and the documents made from them.
 
     A message is on the list; its conversation is removed from the folder in which it was joined, and from later ones.
     """

@@ -24,7 +24,7 @@ class SemanticCluster:
 
     Attributes:
         number: the number of the centroid.
-        size: how many documents there are.
+        size: the number of documents.
         representatives: (cosine to the centroid, id) of the documents nearest to the centroid, the nearest first.
         outliers: (cosine to the centroid, id) of the documents farthest from it, the farthest first.
     """

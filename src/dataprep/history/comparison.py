@@ -218,7 +218,7 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch, n: int) -> None:
         row = pc.index(differs, value=True).as_py()
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
-        both = f"{found.a.url} and {found.b.url} have different input; compare Datasets of one input"
+        both = f"{found.a.url} and {found.b.url} were made from different input; compare results of the same input"
         msg = f"document {id_} has two sources ({names}), so {both}"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
@@ -240,7 +240,7 @@ def _add_tokens(found: Comparison) -> None:
         return
     found.has_tokens = True
     if shards[0].tokenizer_hash != shards[1].tokenizer_hash:  # type: ignore[union-attr]
-        found.warnings.append("the two were encoded by different tokenizers: their tokens are not the same unit")
+        found.warnings.append("the two were encoded by different tokenizers, so numbers of tokens cannot be compared")
     for side, mine, other in ((found.lost, shards[0], found.b), (found.gained, shards[1], found.a)):
         for split in dict.fromkeys(s.split for s in mine.shards):  # type: ignore[union-attr]
             for rows, others in aligned(_token_rows(mine, split), other.batches(["id"])):  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ class RunSummary:
         stages: the statistics of each stage.
         sources: (amount read, amount kept) by source, most bytes first.
         totals: (amount read, amount kept) of all.
-        inputs: by folder, the folders of the run that it was made of.
+        inputs: by folder, the folders of the run from which it was made.
         alarms: sentences about suspicious drops.
         unread: files that could not be read.
         fits: counts that deduplications and other Estimators made.
@@ -177,7 +177,7 @@ def amounts_of(finals: Mapping[str, Dataset]) -> RunAmounts:
 
 
 def inputs_of(finals: Mapping[str, Dataset]) -> dict[str, list[str]]:
-    """Return, for each Dataset of a run, the Datasets of the run that it was made of, all by folder."""
+    """Return, for each Dataset of a run, the Datasets of the run from which it was made, by folder."""
     known = {files.real(url): url for url in finals}
     found: dict[str, list[str]] = {}
     for url in finals:
@@ -219,7 +219,7 @@ def _last(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> lis
 
 
 def _above(url: str, inputs: Mapping[str, list[str]]) -> set[str]:
-    """Return a Dataset and all Datasets of the run that it was made of."""
+    """Return a Dataset and all Datasets of the run from which it was made."""
     found, waiting = {url}, [url]
     while waiting:
         more = set(inputs[waiting.pop()]) - found

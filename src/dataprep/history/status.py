@@ -18,6 +18,8 @@ from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import failure, files, lease
 
+from .progress import PassProgress, progress
+
 DONE, UNFINISHED, NOT_BEGUN = "done", "unfinished", "not begun"
 MODEL, TOKENIZER, PERSONA, A_RUN, FOLDER, OTHER = "model", "tokenizer", "persona", "run", "folder", "other"
 PERSONA_STEPS = ("messages", "conversations", "windows", "shards")  # in every finished folder of `persona`
@@ -39,6 +41,7 @@ class FolderStatus:
             steps of a model; None if it is not known.
         of: the total number of these units; None if it is not known.
         holder: process that writes into the folder.
+        progress: what the run does now that makes a Dataset; None if there is none, or no task is finished.
         failure: the last failure, {"at", "error"} and for a run also "step".
     """
 
@@ -52,6 +55,7 @@ class FolderStatus:
     done: int | None = None
     of: int | None = None
     holder: dict[str, Any] | None = None
+    progress: PassProgress | None = None
     failure: dict[str, Any] | None = None
 
 
@@ -158,7 +162,7 @@ def _dataset(folder: Folder) -> tuple[str, dict[str, Any]]:
     work = folder if begun is None else folder.unfinished  # without work, a manifest was lost or removed
     recipe = begun or folder.recipe
     done = {"done": len(work.receipts()), "of": None if recipe is None else recipe.parts}
-    return UNFINISHED, {**totals, **done}
+    return UNFINISHED, {**totals, **done, "progress": progress(folder, done["of"])}
 
 
 def _tokens(folder: Folder) -> tuple[str, dict[str, Any]]:

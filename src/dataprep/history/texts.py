@@ -43,8 +43,8 @@ class DocumentsAsRead:
     def row(self, id_: int) -> Row | None:
         """Return a document's columns from the last Dataset that contains it or, if none does, from the input.
 
-        Returns None if no Dataset has it, and the input cannot be used: it is missing or has changed, or stages changed
-        the document before a later step dropped it.
+        Returns None if it is not in any Dataset and the input cannot be used: it is missing or has changed, or stages
+        changed the document before a later step dropped it.
         """
         return self._last(self.folders, id_) or self._kept.get(id_)
 
@@ -98,7 +98,7 @@ class DocumentsAsRead:
         return {**row, "text": text}
 
     def dropped(self, drop: Drop) -> Row | None:
-        """Return a dropped document; None if no Dataset or input has it. A forgotten document is never returned."""
+        """Return a dropped document; None if it is in no Dataset or input, or if it was forgotten."""
         return None if drop.reason == REASON else self.as_read(drop.id, drop)
 
     def survivor(self, drop: Drop) -> Row | None:

@@ -58,7 +58,7 @@ class MinHashStep:
 
     Attributes:
         folder: the folder of its Dataset.
-        fit: what the manifest states about it.
+        fit: the entry of the manifest about it.
         label: its name in the manifest.
         keep: its parameter `keep`.
         n_older: the number of Datasets in its parameter `against`.

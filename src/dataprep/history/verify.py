@@ -51,10 +51,10 @@ AGAIN = (
     "`dataprep verify DIR --repair PIPELINE` restores it; of a script or another command, remove manifest.json and "
     "run it again"
 )
-ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
+ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
-NOT_HIDDEN = "is of another recipe, and may hold what the result hides"
-INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
+NOT_HIDDEN = "belongs to another recipe, and may contain data that the result hides"
+INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, recreates it"
 
 
 def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
@@ -62,7 +62,7 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     Args:
         url: the folder of a Dataset, of token shards, of an index, of a tokenizer, of a preset or of a whole run.
-        runner: the Runner that reads the files; None: `dp.Serial()`.
+        runner: the Runner that reads the files; None: `dp.tools.Serial()`.
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
@@ -109,7 +109,7 @@ def _damaged_receipts(url: str) -> list[Problem]:
     problems = _damaged_json(url, own)
     whole = [files.join(url, name) for name in own if name not in {problem.file for problem in problems}]
     changed = [name for at in whole if receipts.found(at) for name in receipts.changed(at)]
-    what = "is missing, or its bytes are not those that were written"
+    what = "is missing, or its content has changed since it was written"
     return problems + [Problem(name, what, AGAIN) for name in changed]
 
 
@@ -133,7 +133,7 @@ def _damaged_state(url: str) -> list[Problem]:
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
         do = STOPPED if is_cut(journal) else AGAIN
-        problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it are not as they were written", do))
+        problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it have changed since they were written", do))
     return problems
 
 
@@ -230,7 +230,8 @@ def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
     there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
     others = owned.ours(folder.url, sorted(there - set(manifest.names())))
     names = sorted(owned.relative(url, folder.url) for url in others)
-    problems = [Problem(name, "is not of the result: the manifest does not name it", STOPPED) for name in names]
+    not_listed = "does not belong to the result: the manifest does not list it"
+    problems = [Problem(name, not_listed, STOPPED) for name in names]
     return [*problems, *(Problem(name, NOT_HIDDEN, STOPPED) for name in _not_hidden(folder, manifest))]
 
 
@@ -294,7 +295,7 @@ def _check(item: _StoredFile) -> list[Problem]:
     if files.size(url) != item.size:
         return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:
-        return [Problem(item.name, "its bytes are not those that were written", AGAIN)]
+        return [Problem(item.name, "its content has changed since it was written", AGAIN)]
     return [] if item.docs is None else [Problem(item.name, what, AGAIN) for what in _rows(url, item.docs)]
 
 
@@ -316,8 +317,9 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others,
-    and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are 0.
+    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for other
+    folders, and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are
+    0.
     """
     if kind := kind_of(url):
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}

@@ -10,8 +10,8 @@ from dataprep.tokens.vocabulary.place import RECEIPT, TOKENIZER
 
 RECEIPTS = "receipts"  # of a preset folder
 TOKENIZER_KIND, PRESET_KIND = "tokenizer", "preset"
-TOKENIZER_AGAIN = "make it again by the same call, or copy it again"
-PRESET_AGAIN = "`dataprep fit-language` with the same samples makes it again"
+TOKENIZER_AGAIN = "repeat the call that created it, or copy it again"
+PRESET_AGAIN = "`dataprep fit-language` with the same samples recreates it"
 
 
 def kind_of(url: str) -> str | None:
@@ -42,6 +42,6 @@ def _stated(url: str, name: str, again: str) -> list[Problem]:
         changed = receipts.changed(beside.at(files.join(url, name)))
     except DataprepError as e:
         return [Problem(name, " ".join(str(e).split()), again)]
-    what = "is missing, or its bytes are not those that were written"
+    what = "is missing, or its content has changed since it was written"
     is_here = {one: beside.at(at) == at for one in changed if (at := files.join(url, files.name_of(one)))}
     return [Problem(files.name_of(one), what, again) for one in changed if is_here[one]]

@@ -21,7 +21,9 @@ from dataprep.train.lora import changes, projections
 from dataprep.train.model.nf4 import NF4
 from dataprep.train.start import hash_of
 
-from .llama import check_shape, name_of
+from . import llama
+from .architectures import architecture_of
+from .llama import name_of
 from .model_files import new_folder, read_json, read_tensors, write_json, write_tensors
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
@@ -52,12 +54,14 @@ def export_adapter(
     loaded, saved = load_model(Path(model), merge=False)
     config = TrainConfig.from_dict(saved["config"])
     if config.lora is None:
-        msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the model itself"
+        msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the complete model"
         raise PlanError(msg)
     if EMBEDDING in config.lora_targets:
-        msg = f"{model} also trained its embedding, which an adapter does not hold; export the model itself"
+        msg = f"{model} also trained its embedding, which an adapter does not contain; export the complete model"
         raise PlanError(msg)
-    check_shape(config.model, model)
+    if architecture_of(config.model, model).weights is not llama.weights:
+        msg = f"{model} has the names of GPT-2, which an adapter here does not have; export the model itself"
+        raise PlanError(msg)
     tensors = {}
     for n, layer, projection, change in changes(loaded):
         for letter, weight in (("A", change.a), ("B", change.b)):
@@ -104,8 +108,10 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
         raise ReadError(msg, str(Path(folder) / CONFIG)) from e
     parts = _parts(model, tensors, os.fspath(folder))
     if facts.get(ROUNDED) == "nf4":
-        for weight in (block.get_parameter(f"{n}.weight") for block in model.blocks for n in projections(model.config)):
-            weight.copy_(NF4(weight).decoded())
+        for n, block in enumerate(model.blocks):
+            for layer in projections(model.config.layer(n)):
+                weight = block.get_parameter(f"{layer}.weight")
+                weight.copy_(NF4(weight).decoded())
     for part, a, b in parts:
         part.add_(b @ a, alpha=scale)
 
@@ -118,7 +124,7 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
     """Return (rows of a weight, a, b) for each change of an adapter."""
     found, left = [], set(tensors)
     for n, block in enumerate(model.blocks):
-        for layer, rows in projections(model.config).items():
+        for layer, rows in projections(model.config.layer(n)).items():
             weight = block.get_parameter(f"{layer}.weight")
             for projection, these in rows.items():
                 names = [_name(n, layer, projection, letter) for letter in "AB"]

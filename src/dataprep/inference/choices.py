@@ -19,6 +19,7 @@ from dataprep.train.data.rows import IGNORE
 from dataprep.train.device import model_memory_named
 from dataprep.train.loss import token_nats
 from dataprep.train.model.masks import Mask
+from dataprep.train.sampling import check_finite
 
 from .chat_model import ChatModel
 
@@ -99,8 +100,8 @@ class Answers:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.questions):,} questions: {self.accuracy:.1%} right by likelihood, {self.accuracy_per_byte:.1%} "
-            f"by likelihood per byte; {self.chance:.1%} by chance"
+            f"{len(self.questions):,} questions: {self.accuracy:.1%} correct by likelihood, "
+            f"{self.accuracy_per_byte:.1%} by likelihood per byte; {self.chance:.1%} by chance"
         )
 
 
@@ -166,8 +167,8 @@ def answer_choices(
         batch: the number of texts per forward pass.
         device: "auto", "cpu", "cuda" ...
 
-    Raises ReadError for a bad line of the file, and PlanError if a choice is longer than the context, or with `chat` if
-    the model has no template.
+    Raises ReadError for a bad line of the file, DataprepError if a log-likelihood is not a finite number, and PlanError
+    if a choice is longer than the context, or with `chat` if the model has no template.
 
     >>> answer_choices("work/model", "exam.jsonl").accuracy_per_byte
     """
@@ -183,6 +184,7 @@ def answer_choices(
     rows = [row for q in asked for row in _rows(loaded, q, None if chat else join)]
     with model_memory_named(loaded.model.device, f"lower batch (now {batch})"):
         nats = _nats(loaded, rows, batch)
+    check_finite(nats)
     each = iter((-nats).tolist())
     return Answers(asked, [[next(each) for _ in q.choices] for q in asked])
 

@@ -19,6 +19,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import Sampling, generate_batch
 from dataprep.train.data.layouts import layout_of
 from dataprep.train.evaluate import LossSum, evaluate_groups
+from dataprep.train.sampling import check_finite
 
 from .chat_model import ChatModel
 from .difference import columns, interval, verdict
@@ -124,6 +125,7 @@ def compare(
     for name, model in models.items():
         layout = layout_of(held, "padded", context=min(model.context, held.n_tokens - 1))
         sums[name] = evaluate_groups(model.model, layout, groups, batch=8, token_bytes=answers.token_bytes)
+        check_finite(group.nats for group in sums[name])
     scores = {name: sum(found, LossSum(0, 0.0, 0.0, 0)) for name, found in sums.items()}
     loss = {name: score.loss for name, score in scores.items()}
     bits = {name: s.bits_per_byte for name, s in scores.items() if s.bits_per_byte is not None}

@@ -69,8 +69,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """Return the losses of a trained model on one split of token shards, in groups of documents.
 
-    The model is measured on the rows of the validation during training. The loss of all documents equals the validation
-    loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
+    The model is measured on the same rows as in the validation during training. The loss of all documents equals the
+    validation loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
 
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.
@@ -83,6 +83,7 @@ def evaluate(
     Raises:
         PlanError: the split is empty, the tokenizers of shards and model differ, or `docs` is needed, lacks the column
             or lacks documents.
+        DataprepError: a loss is not a finite number.
 
     >>> dp.evaluate("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte
     """
@@ -91,6 +92,7 @@ def evaluate(
     from dataprep.train.data.sets import validation_rows
     from dataprep.train.device import model_memory_named
     from dataprep.train.evaluate import evaluate_groups
+    from dataprep.train.sampling import check_finite
 
     from .open_model import open_model
 
@@ -110,6 +112,7 @@ def evaluate(
         sums = evaluate_groups(
             gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
         )  # fmt: skip
+    check_finite(group.nats for group in sums)
     count = np.bincount(labels, minlength=len(names)).tolist()
     order = sorted(range(len(names)), key=lambda i: (-sums[i].n_targets, names[i]))
     return Evaluation(split, by, {names[i]: sums[i] for i in order}, {names[i]: count[i] for i in order})

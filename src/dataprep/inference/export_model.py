@@ -19,8 +19,8 @@ from dataprep.tokens.vocabulary.special import EOT
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train.start import Loaded
 
-from . import llama
 from .adapter import add_adapter
+from .architectures import PUBLISHED, Architecture, architecture_of
 from .gguf import GGUF, check_gguf, write_gguf
 from .model_files import new_folder, read_json, write_json, write_tensors
 from .open_model import CONFIG, WEIGHTS, begin_with, open_model, tokenizer_file, tokenizer_of
@@ -39,7 +39,8 @@ def export_model(
 ) -> str:  # fmt: skip
     """Write a trained model to the folder `out` in Hugging Face's format, and return the folder.
 
-    The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
+    The folder has model.safetensors (float32), config.json of the type that has the model's parts (llama, qwen2, qwen3,
+    mistral or gpt2; see `architectures`), generation_config.json, the tokenizer's files
     and, for a model of dialogues, its chat template.
 
     - model: the folder of a run, a checkpoint or a Hugging Face folder; the low-rank updates of a LoRA run are added to
@@ -47,7 +48,7 @@ def export_model(
     - adapter: the folder of a LoRA adapter to add.
     - gguf: write model.gguf too, for llama.cpp, in float32.
 
-    Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base,
+    Raises PlanError if no such type has the model's parts, the adapter was trained on another base,
     llama.cpp does not know how the tokenizer cuts words, or `out` holds other files. An earlier export in `out` is
     replaced when all files are complete.
 
@@ -55,21 +56,24 @@ def export_model(
     """
     loaded = open_model(model)
     if loaded[0].rule.prefix:
-        msg = f"{model} was trained with another objective than 'next', and reads a prompt as a whole; Llama cannot, "
-        msg += "so pass a model that was trained with objective='next'"
+        msg = f"{model} was trained with an objective other than 'next': it attends to the whole prompt. "
+        msg += "Llama does not; pass a model that was trained with objective='next'"
         raise PlanError(msg)
-    llama.check_shape(loaded[0].config, model)
+    architecture = architecture_of(loaded[0].config, model)
     if adapter is not None:
         add_adapter(loaded[0], adapter)
     tok = _tokenizer(loaded)
     if gguf:
         check_gguf(tok, model)
+        if architecture is not PUBLISHED[0] or loaded[0].config.rope_factor != 1:
+            msg = f"{model} has settings that Llama does not have, so it cannot be written as GGUF; leave gguf out"
+            raise PlanError(msg)
     with new_folder(out, kinds.MODEL, CONFIG) as folder:
-        _write(loaded, tok, folder, gguf=gguf)
+        _write(loaded, tok, folder, architecture, gguf=gguf)
     return folder_url(out)
 
 
-def _write(loaded: Loaded, tok: Tokenizer | None, folder: Path, *, gguf: bool) -> None:
+def _write(loaded: Loaded, tok: Tokenizer | None, folder: Path, architecture: Architecture, *, gguf: bool) -> None:
     model, saved = loaded
     eot, stop = saved["eot"], sorted(saved.get("stop") or [saved["eot"]])
     if tok is not None:
@@ -79,8 +83,8 @@ def _write(loaded: Loaded, tok: Tokenizer | None, folder: Path, *, gguf: bool) -
     ends = {"bos_token_id": eot, "eos_token_id": stop}  # a pad_token_id in config.json would freeze its embedding
     sampled = {"pad_token_id": eot, "do_sample": True, "temperature": 0.8, "top_k": 50}
     write_json(folder / "generation_config.json", ends | sampled)
-    write_tensors(folder / WEIGHTS, llama.weights(model))
-    write_json(folder / CONFIG, llama.config_of(model) | ends)
+    write_tensors(folder / WEIGHTS, architecture.weights(model))
+    write_json(folder / CONFIG, architecture.config(model) | ends)
 
 
 def _tokenizer(loaded: Loaded) -> Tokenizer | None:

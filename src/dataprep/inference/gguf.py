@@ -1,8 +1,8 @@
 """Write a model as a GGUF file, which llama.cpp and the programs built on it open (extra `gguf`).
 
-The file has the weights in float32, the tokenizer and the chat template. llama.cpp cuts texts into words by rules that
-it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. In llama.cpp, rotary
-positions rotate neighbouring channels of a head, not its halves, so the rows of queries and keys are reordered.
+The file has the weights in float32, the tokenizer and the chat template. llama.cpp divides texts into words by rules
+that it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. In llama.cpp,
+rotary positions rotate neighbouring channels of a head, not its halves, so the rows of queries and keys are reordered.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from torch import Tensor
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, ModelConfig
 from dataprep.train.lora import projections
-from dataprep.train.shape import SHAPES
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
 HOMES = {"attention": "self_attn", "feed_forward": "mlp"}
@@ -44,15 +43,20 @@ def weights(model: GPT) -> dict[str, Tensor]:
 
 def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
     yield "model.embed_tokens.weight", model.embedding.weight[: model.vocab_size]
-    yield "model.norm.weight", model.norm.weight
+    yield "model.norm.weight", model.norm.get_parameter("weight")
     if model.head is not None:
         yield "lm_head.weight", model.head.weight[: model.vocab_size]
     for n, block in enumerate(model.blocks):
         yield f"model.layers.{n}.input_layernorm.weight", block.get_parameter("norm_1.weight")
         yield f"model.layers.{n}.post_attention_layernorm.weight", block.get_parameter("norm_2.weight")
-        for layer, rows in projections(model.config).items():
+        for layer, rows in projections(model.config.layer(n)).items():
             for projection, where in rows.items():
                 yield f"{name_of(n, layer, projection)}.weight", block.get_parameter(f"{layer}.weight")[where]
+                if (bias := getattr(block.get_submodule(layer), "bias", None)) is not None:
+                    yield f"{name_of(n, layer, projection)}.bias", bias[where]
+        if model.config.qk_norm:
+            for name in ("q_norm", "k_norm"):
+                yield f"{name_of(n, 'attention', name)}.weight", block.get_parameter(f"attention.{name}.weight")
 
 
 @torch.no_grad()
@@ -85,14 +89,6 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
         weight.copy_(given)
 
 
-def check_shape(config: ModelConfig, where: object) -> None:
-    """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
-    unlike = [f"{name}={value!r}" for name, (ours, _) in SHAPES.items() if (value := getattr(config, name)) != ours]
-    if unlike:
-        msg = f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings"
-        raise PlanError(msg)
-
-
 def config_of(model: GPT) -> dict[str, Any]:
     """Return the content of config.json, without the ids that begin and end a text."""
     shape = model.config
@@ -109,13 +105,28 @@ def config_of(model: GPT) -> dict[str, Any]:
         "hidden_act": "silu",
         "max_position_embeddings": shape.context,
         "rms_norm_eps": shape.norm_eps,
-        "rope_theta": shape.rope_base,  # of transformers 4; 5 has the next line
-        "rope_parameters": {"rope_type": "default", "rope_theta": shape.rope_base},
+        "rope_theta": _rotation(shape)["rope_theta"],  # of transformers 4; 5 has the next line
+        "rope_parameters": _rotation(shape),
         "attention_bias": False,
         "mlp_bias": False,
         "tie_word_embeddings": shape.tied,
         "dtype": "float32",
     }
+
+
+def _rotation(shape: ModelConfig) -> dict[str, Any]:
+    """Return the settings of rotary positions, with their scaling; "ntk" is another base."""
+    base, factor, width = shape.rope_base, shape.rope_factor, shape.d_head
+    scaled: dict[str, dict[str, Any]] = {
+        "none": {"rope_type": "default"},
+        "linear": {"rope_type": "linear", "factor": factor},
+        "ntk": {"rope_type": "default", "rope_theta": base * factor ** (width / max(width - 2, 1))},
+        "yarn": {
+            "rope_type": "yarn", "factor": factor,
+            "original_max_position_embeddings": shape.rope_context or round(shape.context / factor),
+        },
+    }  # fmt: skip
+    return {"rope_theta": base} | scaled[shape.rope_scaling]
 
 
 def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
@@ -136,23 +147,23 @@ def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
 def _shape_of(config: Mapping[str, Any], where: str) -> ModelConfig:
     kind = config.get("model_type")
     if kind != "llama":
-        msg = f"{where} holds a model of type {kind!r}; pass a model of type 'llama'"
+        msg = f"{where} contains a model of type {kind!r}; pass a model of type 'llama'"
         raise PlanError(msg)
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     heads, width = config["num_attention_heads"], config["hidden_size"]
     wanted: dict[str, tuple[Any, Any]] = {
         "hidden_act": (config.get("hidden_act", "silu"), "silu"),
-        "head_dim": (config.get("head_dim") or width // heads, width // heads),
         "rope_type": (rope.get("rope_type", rope.get("type", "default")), "default"),
         "attention_bias": (config.get("attention_bias", False), False),
         "mlp_bias": (config.get("mlp_bias", False), False),
     }
     unlike = [f"{name}={found!r} instead of {ours!r}" for name, (found, ours) in wanted.items() if found != ours]
     if unlike:
-        msg = f"{where} holds a model that cannot be trained here: it has {', '.join(unlike)}; choose another model"
+        msg = f"{where} contains a model that cannot be trained here: it has {', '.join(unlike)}; choose another model"
         raise PlanError(msg)
     return ModelConfig(
         n_layers=config["num_hidden_layers"], n_heads=heads, d_model=width, d_ff=config["intermediate_size"],
+        head_width=None if config.get("head_dim") in (None, width / heads) else config["head_dim"],
         n_kv_heads=config.get("num_key_value_heads") or heads, tied=config.get("tie_word_embeddings", False),
         context=min(config.get("max_position_embeddings", LONGEST), LONGEST),
         rope_base=float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))),

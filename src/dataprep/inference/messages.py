@@ -196,7 +196,8 @@ def encode_lines(
     written = _template(saved, template)
     if missing := specials_of(written, list(tok.special)):
         tok = tok.extended(written.source if written.source in BUILT_IN else missing)
-        log.warning("the tokenizer lacks tokens of the template; they are added at its end: %s", ", ".join(missing))
+        said = "the tokenizer lacks special tokens of the template, which are added after its last id: %s"
+        log.warning(said, ", ".join(missing))
     given = [os.fspath(one) for one in ([lines] if isinstance(lines, (str, os.PathLike)) else lines)]
     docs = read(given, format="lines")
     messages = Pipeline(stage_of(template=written)).run(docs, out=files.join(folder, "messages"), replace=replace)

@@ -150,7 +150,7 @@ def _chat(folder: Path) -> dict[str, Any] | None:
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else given.get("chat_template")
     except UnicodeDecodeError as e:
-        msg = f"is not UTF-8 text ({e}); put the file of that model back"
+        msg = f"is not UTF-8 text ({e}); restore the file of that model"
         raise ReadError(msg, str(file)) from e
     if not isinstance(text, str):
         return None

@@ -14,12 +14,12 @@ from dataprep.errors import DataprepError, shown
 from .conversation import Conversation
 
 HELP = """\
-/reset        forget the conversation
-/system TEXT  forget the conversation, and set the system's text (without TEXT: none)
-/regen        another answer to your last message
-/help         this list
-/quit         leave, as Ctrl-D does
-Ctrl-C stops an answer; what was said so far is kept."""
+/reset        clear the conversation
+/system TEXT  clear the conversation, and set the system prompt (without TEXT: none)
+/regen        generate another answer to your last message
+/help         show this list
+/quit         quit, as Ctrl-D does
+Ctrl-C stops an answer; the text generated so far is kept."""
 
 
 def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | None = None) -> None:
@@ -27,10 +27,10 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 
     Args:
         talk: the conversation.
-        source: where lines are read, by default stdin.
-        target: where answers are printed, by default stdout. If both are terminals, lines about the model, a prompt and
-            the name of the speaker are shown. Otherwise only the answers are printed, one per line, and the lines about
-            the model are written to stderr.
+        source: the stream from which lines are read, by default stdin.
+        target: the stream to which answers are printed, by default stdout. If both are terminals, lines about the
+            model, a prompt and the name of the speaker are shown. Otherwise only the answers are printed, one per line,
+            and the lines about the model are written to stderr.
     """
     _Terminal(talk, source or sys.stdin, target or sys.stdout).run()
 
@@ -130,7 +130,7 @@ class _Terminal:
 
     def _system(self, text: str) -> None:
         self.talk.reset(text)
-        self._note("the conversation is forgotten, and the system's text is set" if text else "no system's text is set")
+        self._note("the conversation is cleared, and the system prompt is set" if text else "no system's text is set")
 
     def _regen(self, _: str) -> None:
         self._print(self.talk.again())

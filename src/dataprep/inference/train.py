@@ -42,11 +42,11 @@ def train(
     Args:
         shards: the folder of token shards; or a file of JSON Lines of messages, {"messages": [{"role", "content"},
             ...]}, which is encoded for the model of `init_from` into OUT/data; or several of these, as {name: folder or
-            file} or as texts NAME=FOLDER. The shares of several are `weights` of the config.
+            file} or as texts NAME=FOLDER. The setting `weights` of the config contains the shares of several sets.
         out: the folder of the run.
         config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None: "tiny", or with `init_from` the
             config of that model.
-        settings: changes of the config, as texts such as "steps=500" and "model.context=512".
+        settings: changes of the config, as strings such as "steps=500" and "model.context=512".
         init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model; training starts from its weights.
         lora: the rank for LoRA; only low-rank updates of the weights of `init_from` are trained.
         dpo: the strength (beta), such as 0.1, of training on preferences, {"prompt", "chosen", "rejected"}; None: no
@@ -69,6 +69,7 @@ def train(
     """
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
+    from dataprep.train.begin import has_checkpoints
     from dataprep.train.start import settled
 
     from . import messages, preferences
@@ -87,7 +88,8 @@ def train(
         settled(chosen, lora, dpo)  # before the messages are encoded
         share = {} if val is None else {"val": val}
         encoded: Any = messages.encoded_sets if dpo is None else preferences.encoded_pairs
-        sets = encoded(given, begin, str(out), template=template, replace=not resume, **share)
+        is_new = not (resume and has_checkpoints(out))  # nobody needs the data of a run that never began
+        sets = encoded(given, begin, str(out), template=template, replace=is_new, **share)
     else:
         name, value = ("template", template) if val is None else ("val", val)
         if value is not None:

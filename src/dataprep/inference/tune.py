@@ -166,7 +166,7 @@ def tuned_config(answers: Shards, how: Tuning, base: TrainConfig) -> TrainConfig
 
 
 def _in_steps(config: TrainConfig, n_tokens: float) -> TrainConfig:
-    """Return the config with the steps that read so many tokens, or its own steps if they are fewer."""
+    """Return the config with the steps that read this number of tokens, or with its own steps if they are fewer."""
     steps = max(1, math.ceil(n_tokens / (config.batch * config.model.context)))
     steps = steps if config.steps is None else min(config.steps, steps)
     every = max(1, steps // 4)

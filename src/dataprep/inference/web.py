@@ -3,8 +3,8 @@
 An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
 error of the model is one sentence, on the page and in the terminal, and the server continues.
 
-A page of another site must not reach the model (`shown/page_server.py`): the Host header must be an IP address or a
-known name. The history of the conversation is stored in the page, not by the server.
+Pages of other sites must not be able to use the model (`shown/page_server.py`): the Host header must be an IP address
+or a known name. The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations

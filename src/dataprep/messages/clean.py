@@ -58,8 +58,8 @@ class CleanMessages(Stage):
     Args:
         kinds: the kinds of messages to keep. Other messages are dropped with their kind (image, system, deleted ...) as
             the reason; notices of encryption are system lines.
-        captions: whether a picture or file that has a caption is kept as a text message with the caption; `Turns`
-            learns from it.
+        captions: whether a picture or file that has a caption is kept as a text message with the caption, which `Turns`
+            then uses.
         links: the text that replaces a link; "" removes links, and None keeps them. Other rules do not change the
             inside of a link that is kept.
         emails: the text that replaces an e-mail address; "" removes them, and None keeps them.
@@ -107,7 +107,7 @@ class CleanMessages(Stage):
         for name in ("links", "emails", "phones", "mentions"):
             new = getattr(self, name)
             if new is not None and (not isinstance(new, str) or set(new.encode()) & set(R.RESERVED)):
-                msg = f'CleanMessages({name}={new!r}): {name} must be a text such as "" or "<{name[:-1]}>", or None'
+                msg = f'CleanMessages({name}={new!r}): {name} must be a string such as "" or "<{name[:-1]}>", or None'
                 raise PlanError(msg)
         if self.max_repeat is not None and (type(self.max_repeat) is not int or self.max_repeat < 2):
             msg = f"CleanMessages(max_repeat={self.max_repeat!r}): max_repeat must be 2 or more (as in hello), or None"

@@ -18,10 +18,10 @@ from dataprep.core.model.tables import Unread
 from dataprep.core.model.unread import check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read as read_documents
+from dataprep.read.beside_chats import BesideChats
 from dataprep.read.chats.charsets import head_as_utf8
 from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.formats import PLATFORMS
-from dataprep.read.whole_file import TextBesideChats
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 
@@ -91,11 +91,11 @@ def read(
 
 
 def _chats_of(docs: Dataset) -> Dataset:
-    """Return the Dataset without the text files in the folders of the chats."""
-    texts = [part for part in docs.parts if isinstance(part.reader, TextBesideChats)]
+    """Return the Dataset without the other files in the folders of the chats."""
+    texts = [part for part in docs.parts if isinstance(part.reader, BesideChats)]
     if texts:
         urls = [piece.url for part in texts for piece in part.slices]
-        log.warning("text files that are not chats are skipped: %d, the first is %s", len(urls), urls[0])
+        log.warning("files that are not chats are skipped: %d, the first is %s", len(urls), urls[0])
     return docs.of(part for part in docs.parts if part not in texts)
 
 
@@ -157,7 +157,7 @@ def _renamed(rows: pa.Table, people: Identities) -> pa.Table:
     if not changed:
         return rows
     some = ", ".join(f"{chat} is now {name}" for (chat, _), name in list(changed.items())[:5])
-    log.warning("%d exports share messages with an export of another name and get its name: %s", len(changed), some)
+    log.warning("%d exports share messages with an export of another name and take its name: %s", len(changed), some)
     numbers = (rows["id"].to_numpy() >> np.uint64(B.POSITION_BITS)).tolist()
     chats = [names.get(export, export[0]) for export in zip(rows["chat"].to_pylist(), numbers, strict=True)]
     return rows.set_column(rows.schema.get_field_index("chat"), "chat", pa.array(chats, pa.string()))

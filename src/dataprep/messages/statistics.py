@@ -57,7 +57,7 @@ class MessageStats(Stage):
     def __post_init__(self) -> None:
         duration(self.gap)
         if self.top < 1:
-            msg = f"top={self.top} must be at least 1; it is the number of names that are counted"
+            msg = f"top={self.top} must be at least 1; it is the number of names to count"
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

@@ -112,7 +112,7 @@ def replace_slots(hashes: U64, slots: I32) -> None:
 def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, setup: int) -> tuple[int, int, int]:
     """Write the numbers of the words of data[i:] to `out`, until the data ends, or `out` or the table is full.
 
-    - n_bos: how many <s> are written after the </s> of each line.
+    - n_bos: the number of <s> that are written after the </s> of each line.
     - skip: 1 to skip the special words <s>, </s> and <unk> in the text.
     - setup: 1 to enter them into `table`.
 

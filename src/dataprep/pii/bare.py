@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .candidates import GLUED_LETTERS
 from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
-from .labels import is_joined, is_labelled, is_phone_key
+from .countries import is_mobile, mobiles
+from .labels import is_joined, is_labelled, is_phone_key, is_phone_label
 from .lone import is_lone
 
 FEWEST, MOST = 8, 13  # digits
@@ -61,22 +63,6 @@ _SHAPES = (  # groups of digits; s is a sign between them
 SURE = re.compile("|".join(_SHAPES).replace("s", _S).replace("d", "[0-9]"))
 _TIMES = re.compile("(?:(?:[01][0-9]|2[0-3])[0-5][0-9](?: |$)){3}")  # 0710 0810 0910
 _THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
-_MOBILES = (  # a country and the beginning of its mobile phones, without a sign: 212612345678
-    "7[79]d9", "20(?:10|11|12|15)d8", "27[678]d8", "3069d8", "316d8", "324[5-9]d7", "3[34][67]d8", "36[237]0d7",
-    "393[2-9]d8", "407d8", "417[5-9]d7", "436[5-9]d{7,9}", "447d9", "467d8", "48[4-8]d8", "491[567]d{8,9}",
-    "519d8", "549d10", "55[1-9]d9d8", "569d8", "573d9", "584d9", "601d{8,9}", "614d8", "628d{8,11}", "639d9",
-    "642d{7,9}", "66[689]d8", "81[789]0d8", "8210d8", "84[35789]d8", "861[3-9]d9", "905d9", "91[6-9]d9", "923d9",
-    "9[34]7d8", "959d{7,9}", "989d9", "21[23][5-7]d8", "216[2459]d7", "2189d8", "2217d8", "222[234]d7",
-    "223[6-9]d7", "2246d8", "2250[157]d8", "226[5-7]d7", "227[89]d7", "2289d7", "229(?:01)?[4569]d7", "233[25]d8",
-    "234[789]d9", "2376d8", "243[89]d8", "2449d8", "249[19]d8", "2507d8", "251[79]d8", "252[67]d8", "254[17]d8",
-    "255[67]d8", "2567d8", "2588d8", "260[79]d8", "2613d8", "2637d8", "3519d8", "3526d8", "3538d8", "3556d8",
-    "3579d7", "358[45]d{7,9}", "359[89]d8", "3706d7", "3712d7", "373[67]d7", "374[4-9]d7", "375[234]d8",
-    "380[3-9]d8", "3816d{7,8}", "3859d{7,8}", "386[3-7]d7", "3876d7", "3897d7", "420[67]d8", "4219d8",
-    "852[5-9]d7", "8536d7", "855[1-9]d{7,8}", "85620d8", "8801[3-9]d8", "8869d8", "961[37]d{6,7}", "9627[789]d7",
-    "9639d8", "9647d9", "965[569]d7", "9665d8", "9677d8", "968[79]d7", "97[012]5d8", "9733d7", "974[3567]d7",
-    "976[89]d7", "9779[78]d8", "9929d8", "994[57]d8", "9955d8", "996[57]d8", "998[39]d8",
-)
-MOBILE = re.compile(re.sub("d([0-9]+)", r"[0-9]{\1}", "|".join(_MOBILES)).replace("d", "[0-9]"))
 _LIST = re.compile("[ ,;/-]{1,3}[(]?")  # between two phones of a list
 _SMALL = re.compile(  # dates and prices in the row of a table, beside a phone
     r"(?<![0-9])(?:[0-9]{1,2}([./-])[0-9]{1,2}\1(?:[0-9]{2}){1,2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,4}[.,][0-9]{2})(?![0-9])"
@@ -85,7 +71,7 @@ _DIGIT, _OTHER = re.compile("[0-9]"), re.compile("[^0-9]")
 _BRAZIL = re.compile("9[0-9]{4}-[0-9]{4}")  # also a post code of the west of the United States
 _STATE = re.compile(r"\b[A-Z]{2} \Z")  # before a post code
 _LISTED = re.compile(r"/\(?(?:[0-9][ .()-]?){8}")  # before the next phone of a list
-_COUNTRY = re.compile("[1-9][0-9]{0,2}[ -]")
+_CODE = re.compile("([1-9][0-9]{0,2})[ -]")
 _ADDRESS = re.compile(r"\w@\w[\w-]*\.\w")
 _YEAR = "(?:19|20)[0-9]{2}"
 _DATE = re.compile("|".join((  # dates, years, post codes and private addresses
@@ -129,7 +115,7 @@ def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: 
     """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
 
     - found: the phones that begin with + or 0.
-    - end: where the last phone before the run ends; -1 if there is none.
+    - end: the offset at which the last phone before the run ends; -1 if there is none.
     """
     out = list(found)
     for a, b, sure in numbers(text, start, stop):
@@ -152,9 +138,10 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
         if not FEWEST <= len(digits) <= MOST:
             continue
         first = a - opened
-        first -= 2 * (text[first - 2 : first] == "+ " and MOBILE.fullmatch(digits) is not None)
+        first -= 2 * (text[first - 2 : first] == "+ " and is_mobile(digits))
         behind = b < stop and text[b] == "/" and _LISTED.match(text, b)  # the next phone of a list
-        if not (_BEFORE.match(text, first) or (first > start and text[first - 1] == "/")):
+        listed = first > start and text[first - 1] == "/"
+        if not (_BEFORE.match(text, first) or listed or is_glued_to_label(text, first)):
             continue
         if not (behind or _END.match(text, b)):
             continue
@@ -162,6 +149,11 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
         sure = not mixed and is_sure(whole, digits)
         if sure or not (mixed or _FIGURES.match(whole)) or is_home(text, first, b):
             yield first, b, sure
+
+
+def is_glued_to_label(text: str, start: int) -> bool:
+    """Return whether a label of phones of at least three letters ends at `start`: tel12-34 567."""
+    return start >= GLUED_LETTERS and text[start - GLUED_LETTERS : start].isalpha() and is_phone_label(text, start)
 
 
 def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:
@@ -176,10 +168,10 @@ def is_sure(whole: str, digits: str) -> bool:
     """Return whether the groups of a number show that it is a phone."""
     if SURE.fullmatch(whole):
         return not _rises(whole) and not _TIMES.fullmatch(whole)
-    grouped = _COUNTRY.match(whole) is not None
-    if (grouped or whole == digits) and MOBILE.fullmatch(digits):
-        return not (len(digits) == MOST and not grouped and _is_ean(digits))
-    return False
+    code = _CODE.match(whole)
+    if code and code[1] in mobiles():
+        return is_mobile(digits)
+    return whole == digits and is_mobile(digits) and not (len(digits) == MOST and _is_ean(digits))
 
 
 def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bool:

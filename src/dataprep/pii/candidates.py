@@ -120,7 +120,7 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
     """Return the last group of the phone that begins at group `at`; -1 if there is none.
 
     - called: as for `form`.
-    - end: where the last phone before it ends; -1 if there is none.
+    - end: the offset at which the last phone before it ends; -1 if there is none.
     """
     low, high = ends(points, classes, groups, at, called)
     if high < 0:
@@ -230,8 +230,8 @@ def is_chained(points: U32, groups: I64, k: Int, first: Int) -> bool:
 def scan(points: U32, classes: U16, labels: U8) -> I64:
     """Return the runs that may have a phone, and all after one with a label, int64[m, 6].
 
-    A row of the result is (start, end, whether a label may stand before it, whether a phone may begin in it without a
-    label, whether a date or a book's number may be in it, whether a number with neither + nor 0 may be in it).
+    A row of the result is (start, end, whether a label may precede it, whether a phone may begin in it without a label,
+    whether a date or a book's number may be in it, whether a number with neither + nor 0 may be in it).
 
     - labels: bits GAP_SIGN and LABEL_END of each code point.
     """
@@ -270,9 +270,9 @@ def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: I
     Their number is at most AHEAD; there are more only if it is AHEAD.
 
     - called: as for `form`.
-    - end: where the last phone before them ends; -1 if there is none. A row of the result is (start, end, first group,
-      the group after the phone, `called` when it was found, where the groups begin that are as long as the first and
-      stand before it).
+    - end: the offset at which the last phone before them ends; -1 if there is none. A row of the result is (start, end,
+      first group, the group after the phone, `called` when it was found, where the groups begin that are as long as the
+      first and stand before it).
     """
     out, m = np.empty((AHEAD, 6), np.int64), 0
     while at < len(groups) and m < AHEAD:

@@ -1,8 +1,15 @@
-"""Codes of countries, and the fewest digits of a number in each (ITU-T E.164 and the national plans)."""
+"""Codes of countries, the fewest digits of a number in each (ITU-T E.164 and the national plans), and mobile phones.
+
+How mobile phones begin stands in `mobiles.txt`, which scripts/make_phones.py writes.
+
+Slow reference for the tests: tests/twins/bare_runs.py
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +29,39 @@ NATIONAL = """
 850:8 852:8 853:8 855:8 856:8 870:9 878:10 880:8 881:8 882:7 883:7 886:8 888:7 960:7 961:7 962:8 963:8 964:8 965:7
 966:8 967:7 968:8 970:8 971:8 972:8 973:8 974:7 975:7 976:8 977:8 979:9 992:9 993:8 994:9 995:9 996:9 998:9
 """
+
+
+MOST_CODE, FIRST = 3, 3  # digits of a code; of a mobile phone behind it, by which it is known
+
+
+class Mobiles(NamedTuple):
+    """The mobile phones of a country: the numbers of their digits, and their first three digits."""
+
+    sizes: frozenset[int]
+    first: frozenset[int]
+
+
+@cache
+def mobiles() -> dict[str, Mobiles]:
+    """Return the mobile phones of each country by its code."""
+    text = resources.files(__package__).joinpath("mobiles.txt").read_text("utf-8").replace("\n ", " ")
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {
+        code: Mobiles(
+            frozenset(map(int, sizes.split(","))),
+            frozenset(n for one in ranges for n in range(int(one[:FIRST]), int(one[-FIRST:]) + 1)),
+        )
+        for code, sizes, *ranges in rows
+    }
+
+
+def is_mobile(digits: str) -> bool:
+    """Return whether digits are the code of a country and a mobile phone of it, 11 to 13 digits: 212612345678."""
+    for n in range(1, MOST_CODE + 1):
+        plan = mobiles().get(digits[:n])
+        if plan is not None:
+            return len(digits) - n in plan.sizes and int(digits[n : n + FIRST]) in plan.first
+    return False
 
 
 @cache

@@ -12,7 +12,7 @@ FEWEST, MOST = 8, 15  # digits of a number to which a word may be glued
 FEWEST_WORLD = 7  # after a +
 REACH = 28  # characters of such a number
 CUT = "\x1f"  # what is read in place of the first letter of a glued word
-FEWEST_WIDE, MOST_WIDE = 8, 12  # digits of a number with two blanks
+FEWEST_WIDE, MOST_WIDE = 8, 13  # digits of a number with two blanks
 _SITE = re.compile("[0-9](?=[A-Za-z_])")
 _EXTENSION = r"(?:x|ext(?:n|ension)?|poste|anexo|ramal|interno|доб|durchwahl)"
 _GLUED = re.compile(  # a word of three letters, or an extension
@@ -23,10 +23,10 @@ _GLUED_WORLD = re.compile("_?[A-Za-z]+(?![0-9A-Za-z_])|" + _GLUED.pattern)
 _NUMBER = re.compile(r"(?:\+|(?<![0-9.,:/-])\(?)[0-9](?:[ ().\-/]{0,2}[0-9])*\Z")
 _HEX = frozenset("abcdef")
 _AFTER = re.compile(rf"[ ,;]{{0,2}}(?:{_EXTENSION}\.?[ :]{{0,2}}|\# ?)[0-9]{{1,6}}(?![0-9A-Za-z_])", re.IGNORECASE)
-_WIDE = re.compile(  # 0612  345 678, (506)  234-5678, 0  801 23 45 67, 8  (495) 555-01-23
+_WIDE = re.compile(  # 0612  345 678, (506)  234-5678, 0  801 23 45 67, 8  (495) 555-01-23, 1-800  123 4567
     r"(?<![0-9A-Za-z])(?<![0-9][ .,:/-])"
-    r"(?:\(?0[0-9]{0,5}\)?(?:[ ./-][0-9]{1,4}){0,3}|\([1-9][0-9]{0,3}\)|[1-9][0-9]{0,4})"
-    r"(?P<gap>  )(?:[0-9]{1,8}|\([0-9]{2,5}\) ?[0-9]{1,7})(?:[ .-][0-9]{1,6}){0,4}"
+    r"(?:\(?0[0-9]{0,5}\)?(?:[ ./-][0-9]{1,4}){0,3}|\([1-9][0-9]{0,3}\)|[1-9][0-9]{0,4}(?:[./-][0-9]{1,4}){0,2})"
+    r"(?P<gap>  )(?:[0-9]{1,9}\)?|\([0-9]{1,5}\) ?[0-9]{1,7})(?:[ ./-][0-9]{1,6}){0,4}"
     r"(?![0-9A-Za-z]| {1,2}[0-9]|[.,:/-][0-9])"
 )
 

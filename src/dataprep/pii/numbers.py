@@ -92,9 +92,9 @@ def _of_run(
 ) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a run of groups of digits.
 
-    - groups: where each begins and ends.
+    - groups: the offsets at which each begins and ends.
     - called: the group that a label identifies as a phone; -1: no group.
-    - end: where the last phone before the run ends.
+    - end: the offset at which the last phone before the run ends.
     - others: dates and numbers of books in the run.
     """
     at = 0

@@ -110,7 +110,7 @@ class PII(Stage):
             msg = f'PII: action={self.action!r} must be "replace" or "drop"'
             raise PlanError(msg)
         if self.replace is not None and not isinstance(self.replace, str):
-            msg = f'PII: replace={self.replace!r} must be a text such as "<{{kind}}>", or None'
+            msg = f'PII: replace={self.replace!r} must be a string such as "<{{kind}}>", or None'
             raise PlanError(msg)
         unknown = re.findall(r"\{(?!kind\})(\w*)\}", self.replace or "")
         if unknown:
@@ -141,7 +141,7 @@ class PII(Stage):
 
     @property
     def max_dropped(self) -> int | None:
-        """The largest number of matches with which a document is kept; None if there is no limit."""
+        """The maximum number of matches in a kept document; None if there is no limit."""
         return 0 if self.max_found is None and self.action == "drop" else self.max_found
 
     def masked(self, texts: Sequence[str]) -> list[str]:

@@ -19,13 +19,13 @@ from dataprep.errors import PlanError, ReadError, require
 from dataprep.store import compress, files
 
 from . import formats, hf
+from .beside_chats import MAY_BE_SETTINGS, BesideChats, settings
 from .formats import Format
-from .listing import list_files
+from .listing import list_files, warn_of
 from .memory import is_in_memory, rows_in_memory
 from .parts import LEAST_BYTES, InputFile, number
 from .row_source import RowSource, pinned, write_once
 from .source_field import field_path
-from .whole_file import Text, TextBesideChats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -96,9 +96,10 @@ def read(
         max_bad_files: the maximum number of bad files with on_bad_file="skip"; None: no maximum.
         max_window: the maximum window of a zstd or xz file in memory, in bytes or as text; None: 128 MiB. Files of
             `zstd --long=31` need "2GiB", the largest value that is allowed.
-        part_size: the stored size of one part, which is the task of one worker, in bytes or as text; None: 256 MiB. For
-            slow stages, such as models, "2MB" distributes a small input over all workers, and less work is lost if a
-            run is killed. Ids do not depend on `part_size`.
+        part_size: the maximum stored size of one part, which is the task of one worker, in bytes or as text; None: 32
+            MiB for an input of up to 8 GiB, more for larger ones, and never over 256 MiB. For slow stages, such as
+            models, "2MB" distributes a small input over all workers, and less work is lost if a run is killed. Ids do
+            not depend on `part_size`.
         options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or
             date_order="dmy". For JSON Lines, CSV and Parquet, source="field:NAME" or "field:OUTER.INNER" takes the
             source of each document from a field.
@@ -121,10 +122,10 @@ def read(
     The formats paragraphs, lines, code, chat (any `time - author: text`, see `line=`) and hf are never detected, so
     they must be named. `dataprep.extend.register` adds your own `Reader` to the known formats.
 
-    In a folder with chats, text files become documents whose message columns are null. Other files that have the suffix
-    of a chat export but are not chats are skipped; set format="jsonl" to read them. Numbered files of one export are
-    read from the oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (its name starts with
-    . or _, and `path` does not name it), of unknown type, or empty.
+    In a folder with chats, the other files become documents whose message columns are null, except attachments of the
+    chats, and tables and JSON without texts (`read/beside_chats.py`). Numbered files of one export are read from the
+    oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (its name starts with . or _, and
+    `path` does not name it), of unknown type, an attachment, not a chat, or empty.
 
     Raises PlanError for an unknown format or option, and ReadError if no file matches or all files are empty.
 
@@ -182,11 +183,31 @@ def _files(
     for file in found:
         left_out.pop(file.url, None)  # another path names it
     readers = _readers(readable, options, skip=skip)
+    found = _without_settings(found, readers, left_out)
     docs = number(found, readers, list(left_out.values()), skip=skip, part_bytes=part_bytes)
     unread = [piece.unread for part in docs.parts for piece in part.slices]
     if all(unread):
         check_unread([row for row in unread if row], None, 0)
     return docs
+
+
+def _without_settings(
+    found: list[InputFile], readers: Mapping[Format, Reader], left_out: dict[str, Unread]
+) -> list[InputFile]:
+    """Return the files without those next to chats that have no texts, which are added to `left_out`.
+
+    A file that the user named is not left out.
+    """
+    rows = dict[str, Unread]()
+    for file in found:
+        reader = readers.get(file.format)
+        if isinstance(reader, BesideChats) and file.listed and files.suffix(file.url) in MAY_BE_SETTINGS:
+            row = None if file.unread else settings(file.url, file.source, reader)
+            rows |= {file.url: row} if row else {}
+    if rows:
+        warn_of(next(file.listed for file in found if file.url in rows), list(rows.values()))
+    left_out |= rows
+    return [file for file in found if file.url not in rows]
 
 
 def _window(given: int | str | None) -> int:
@@ -281,9 +302,10 @@ def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) ->
         there = f"the options are {', '.join(sorted(known))}" if known else "leave it out, since there are none"
         msg = f"there is no option {unknown[0]!r} for {of}; {there}{meant}"
         raise PlanError(msg)
-    if any(f.is_chat for f in loaded):
-        loaded = {f: TextBesideChats if kind is Text else kind for f, kind in loaded.items()}
     readers = {f: _reader(f.name, kind, given, urls[f] if skip else urls[f][:1]) for f, kind in loaded.items()}
+    if any(f.is_chat for f in loaded):
+        built_in = {f for f in loaded if isinstance(f.reader, str) and not f.is_chat}
+        readers = {f: BesideChats(inner=reader) if f in built_in else reader for f, reader in readers.items()}
     adds = {f.name: {k: str(v) for k, v in reader.adds.items()} for f, reader in readers.items()}
     one = next(iter(adds))
     odd = next((name for name in adds if adds[name] != adds[one]), None)

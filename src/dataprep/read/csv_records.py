@@ -1,8 +1,8 @@
 """Divide CSV into records, in bounded memory: a field in quotes may contain line ends, and its quotes are doubled.
 
-A quote inside a field without quotes is a character like others. A quote that opens a field and is never closed, or is
-closed by the quote of a later record, would swallow records: if a record of several lines has another number of fields
-than the header, or text after a closing quote, its first line is dropped, and the lines after it are read again.
+A quote inside an unquoted field is an ordinary character. A quote that opens a field and is never closed, or is closed
+by the quote of a later record, would swallow records: if a record of several lines has another number of fields than
+the header, or text after a closing quote, its first line is dropped, and the lines after it are read again.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from dataprep.core.model.tables import EMPTY, Unread
-from dataprep.core.model.unread import unread_of
+from dataprep.core.model.tables import EMPTY, UNREADABLE, Unread
+from dataprep.core.model.unread import set_aside, unread_of
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
@@ -18,7 +18,7 @@ from .parts import InputFile, folder_of, oldest_first, source_of
 
 log = logging.getLogger("dataprep")
 SHOWN = 5  # names in a warning
-CORPORA = ("jsonl", "parquet", "wet", "warc", "arc", "wat")  # which are not attached to messages
+ATTACHMENT = "attachment"
 LINK = "this is a link to a folder, which is not followed; name the folder itself"
 
 
@@ -55,7 +55,7 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     if unknown and (not is_dir or len(unknown) == len(kinds)):
         raise _no_format(unknown[0], is_named=not is_dir)
     listing = Listing(left_out=[Unread(url, "unknown_type", None, LINK) for url in sorted(folders)])
-    listing.left_out += [_unknown(url, with_chats=with_chats) for url in unknown]
+    listing.left_out += [_unknown(url, with_chats=with_chats, skip=skip) for url in unknown]
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
@@ -65,10 +65,11 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
             file = InputFile(url, kind, source, 0, listed="" if is_file else path)
             listing.found.append(_measured(file, skip=skip))
     if is_dir and wanted is None and with_chats:
-        _leave_settings(listing)
-    read_beside = _companions(listing)
-    listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
-    _warn(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
+        read_beside = _companions(listing)
+        listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
+        listing.found = [f for f in listing.found if f.format.is_chat or f.url not in read_beside]
+        _leave_attachments(listing)
+    warn_of(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
     if is_dir:
         listing.left_out += [Unread(url, "hidden") for url in files.hidden(path)]
     listing.found = oldest_first(listing.found)
@@ -97,24 +98,32 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     - is_named: whether the user named the file, so that it may be a chat.
     """
     if files.suffix(url) == ".zip":
+        from .chats.packs import names_in
         from .chats.whatsapp.archives import exports  # imports Numba
 
         try:
             with exports(url) as found:
                 is_empty = not any(export.first_bytes() for export in found)
             if is_empty:
-                msg = f"'{found[0].member}' in the zip is empty; choose 'Export chat' on the phone again"
+                msg = f"'{found[0].member}' in the zip is empty; export the chat again on the phone"
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
-            return e
+            if e.reason != "not_a_chat":
+                return e
+            names = names_in(url, b"PK")
+            if not names:
+                return ReadError("the zip has no files; fetch it again", url, reason=EMPTY)
+            found_none = f"the zip has no chat and no file in a supported format, only {', '.join(names[:SHOWN])}"
+            return ReadError(f"{found_none}; {cure_of(names[0])}", url, reason=e.reason)
     state = ", and it is not a chat export" if is_named and formats.may_be_chat(url) else ""
     return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
 
-def _unknown(url: str, *, with_chats: bool) -> Unread:
+def _unknown(url: str, *, with_chats: bool, skip: bool) -> Unread:
     """Return the row of a file in a folder for which there is no reader.
 
     - with_chats: whether the folder has chats.
+    - skip: list a damaged zip as not read, instead of raising ReadError.
     """
     reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
     if files.suffix(url) != ".zip":
@@ -122,30 +131,34 @@ def _unknown(url: str, *, with_chats: bool) -> Unread:
     error = _no_format(url, is_named=False)
     if not isinstance(error, ReadError) or (error.reason == "not_a_chat" and not with_chats):
         return Unread(url, reason)
+    if error.reason == UNREADABLE:
+        return set_aside(error, url, skip=skip)
     return Unread(url, error.reason, None, error.message)
 
 
-def _leave_settings(listing: Listing) -> None:
-    """Leave out of a folder with chats the files that are neither chats nor texts, such as attachments and settings."""
-    built_in = [f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str) and not f.unread]
-    others = {f.url for f in built_in if formats.may_be_chat(f.url) or f.format.name not in CORPORA}
-    others -= {f.url for f in built_in if f.format.name == formats.WHOLE_FILE}
-    listing.found = [f for f in listing.found if f.url not in others]
-    listing.left_out += [
-        Unread(url, "not_a_chat" if formats.may_be_chat(url) else "unknown_type") for url in sorted(others)
-    ]
+def _leave_attachments(listing: Listing) -> None:
+    """Leave out of a folder with chats the attachments of chats, and pages next to chats in HTML."""
+    from .beside_chats import attachments, pages_of_exports
+
+    others = {f.url: f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str)}
+    chats = (f for f in listing.found if f.format.is_chat and not f.unread)
+    urls = [f.url for f in chats]
+    sent = attachments(urls, others)
+    pages = pages_of_exports(urls, [url for url, file in others.items() if file.format.name == "html"])
+    listing.left_out += [Unread(url, ATTACHMENT if url in sent else "not_a_chat") for url in sorted(sent | pages)]
+    left = {row.file for row in listing.left_out}
+    listing.found = [f for f in listing.found if f.url not in left]
 
 
 def _companions(listing: Listing) -> set[str]:
-    """Return the files that are read with those of chats, such as names of people, if files are left out."""
-    if not listing.left_out:
-        return set()
+    """Return the files that are read with those of chats, such as names of people."""
     chats = {f.format for f in listing.found if f.format.is_chat and isinstance(f.format.reader, str)}
     readers = {form: form.load()() for form in chats}
     return {url for f in listing.found if f.format in chats for url in readers[f.format].companions(f.url)}
 
 
-def _warn(path: str, rows: list[Unread]) -> None:
+def warn_of(path: str, rows: list[Unread]) -> None:
+    """Log a warning of files that were found through `path` and are not read, if there are any."""
     if rows:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in sorted(Counter(row.reason for row in rows).items()))
         shown = ", ".join(row.file for row in rows[:SHOWN]) + (" ..." if len(rows) > SHOWN else "")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import io
 import posixpath
-import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import unquote
-from xml.etree import ElementTree as ET
+from xml.parsers import expat
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
@@ -23,12 +22,12 @@ from dataprep.errors import ReadError, counted, need
 from .archive_members import Expanded
 from .chats.packs import DAMAGED_ZIP
 from .html import Html
+from .office_xml import DocumentText, Package
 from .sections import Section, Sections
 from .trust import MAX_DOC_BYTES
+from .xml_events import parsed
 
-WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-MAX_PARTS = 100_000
-ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the first bytes of .doc, and of encrypted .docx
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int, url: str) -> bytes | None:
@@ -43,6 +42,9 @@ def _member(archive: zipfile.ZipFile, name: str, most: int, url: str) -> bytes |
 
 
 def _opened(data: bytes, url: str) -> zipfile.ZipFile:
+    if data.startswith(OLE):
+        msg = "it has a password, or is a .doc file; save it as .docx without a password"
+        raise ReadError(msg, url)
     try:
         return zipfile.ZipFile(io.BytesIO(data))
     except DAMAGED_ZIP as e:
@@ -50,16 +52,24 @@ def _opened(data: bytes, url: str) -> zipfile.ZipFile:
         raise ReadError(msg, url) from e
 
 
-def _parsed(data: bytes, url: str, name: str) -> ET.Element:
-    """Return XML without entities of its own. Raises ReadError for other XML."""
-    if ENTITY.search(data):
-        msg = f"'{name}' in it is not valid XML (it defines entities); save it again"
-        raise ReadError(msg, url)
+def _parse(data: bytes, url: str, name: str, connect: Callable[[expat.XMLParserType], None]) -> None:
+    """Parse a file in a zip; `connect` sets the handlers. Raises ReadError if it is not XML, or defines entities."""
     try:
-        return ET.fromstring(data)  # noqa: S314 - without entities, nothing expands
-    except (ET.ParseError, ValueError) as e:
-        msg = f"'{name}' in it is not valid XML ({e}); save it again"
+        for _ in parsed(io.BytesIO(data), url, len(data), connect, spaces=True):
+            pass
+    except ReadError as e:
+        msg = f"'{name}' in it is not valid XML: {e.message}"
         raise ReadError(msg, url) from e
+
+
+def _document(archive: zipfile.ZipFile, url: str) -> str:
+    """Return the path of the document in a DOCX, which is nearly always the same."""
+    usual, stated = "word/document.xml", "_rels/.rels"
+    if usual in archive.namelist() or stated not in archive.namelist():
+        return usual
+    named = Package()
+    _parse(_member(archive, stated, 1 << 20, url) or b"", url, stated, named.connect)
+    return (named.files or [usual])[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,31 +81,14 @@ class Docx(Sections):
     def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002
         """Yield the text of the document."""
         with _opened(data, piece.url) as archive:
-            name = "word/document.xml"
+            name = _document(archive, piece.url)
             xml = _member(archive, name, self.max_doc_bytes, piece.url)
         if xml is None:
             yield Section(b"", {}, "too_long")
             return
-        body = _parsed(xml, piece.url, name).find(f"{WORD}body")
-        lines = [] if body is None else [line for block in body for line in _lines(block)]
-        yield Section("\n".join(lines).strip("\n").encode("utf-8", "replace"), {})
-
-
-def _lines(block: ET.Element) -> Iterator[str]:
-    """Yield the lines of a paragraph or a table."""
-    if block.tag == f"{WORD}tbl":
-        for row in block.iter(f"{WORD}tr"):
-            yield "\t".join(" ".join(map(_of_paragraph, cell.iter(f"{WORD}p"))) for cell in row.iter(f"{WORD}tc"))
-    elif block.tag == f"{WORD}p":
-        yield _of_paragraph(block)
-    else:
-        for inner in block:
-            yield from _lines(inner)
-
-
-def _of_paragraph(paragraph: ET.Element) -> str:
-    marks = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
-    return "".join(node.text or "" if node.tag == f"{WORD}t" else marks.get(node.tag, "") for node in paragraph.iter())
+        body = DocumentText()
+        _parse(xml, piece.url, name, body.connect)
+        yield Section("\n".join(body.lines).strip("\n").encode("utf-8", "replace"), {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +106,16 @@ class Epub(Html):
         """Yield the chapters."""
         with _opened(data, piece.url) as archive:
             container = "META-INF/container.xml"
-            root = _parsed(_member(archive, container, 1 << 20, piece.url) or b"", piece.url, container)
-            package = next((node.get("full-path", "") for node in root.iter() if node.tag.endswith("}rootfile")), "")
-            book = _parsed(_member(archive, package, 16 << 20, piece.url) or b"", piece.url, package)
-            title = next((node.text or "" for node in book.iter() if node.tag.endswith("}title")), "")
-            files = {node.get("id"): node.get("href", "") for node in book.iter() if node.tag.endswith("}item")}
-            spine = [node.get("idref") for node in book.iter() if node.tag.endswith("}itemref")][:MAX_PARTS]
+            root = Package()
+            _parse(_member(archive, container, 1 << 20, piece.url) or b"", piece.url, container, root.connect)
+            package = (root.files or [""])[0]
+            book = Package()
+            _parse(_member(archive, package, 16 << 20, piece.url) or b"", piece.url, package, book.connect)
+            title = book.title
             expanded = Expanded(piece.url, len(data))
-            for number, idref in enumerate(spine, 1):
-                name = posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(files.get(idref, ""))))
+            for number, idref in enumerate(book.spine, 1):
+                href = unquote(book.items.get(idref, ""))
+                name = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
                 page = _member(archive, name, self.max_doc_bytes, piece.url)
                 expanded.before += self.max_doc_bytes if page is None else len(page)
                 expanded.check(0)

@@ -1,6 +1,7 @@
 """Turn files into the Parts of a Dataset, one per task: number the files, slice large ones, group small ones.
 
-Parts depend on the files alone, not on workers or memory, so that ids and output files are the same in every run.
+Parts depend on the files alone, not on workers or memory, so that ids and output files are the same in every run. They
+are larger only in a much larger input, so a file that is added later seldom changes the parts of others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from dataprep.store import files
 
 from .formats import Format
 
-PART_BYTES = 256 << 20  # stored bytes per task: seconds of work, and a shard that fits in memory
+PART_BYTES = 256 << 20  # stored bytes per task, at most: seconds of work, and a shard that fits in memory
+SMALL_PART_BYTES = 32 << 20  # in an input of up to 8 GiB, so that several workers share it
+MANY_PARTS = 256  # in a larger input, parts are larger
 LEAST_BYTES = 64 << 10  # a part writes several files
 SUFFIXES = (
     r"\.(gz|zst|xz|bz2|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html?|xhtml|ipynb|csv|tsv|tab|xml|db|zip|"
@@ -93,9 +96,9 @@ def number(
     - left_out: files that `Dataset.unread()` must list.
     - skip: leave out a bad file, instead of raising ReadError. A file that is left out has a number too, so that no
       number changes when the file is repaired.
-    - part_bytes: stored bytes of a part; 0: PART_BYTES.
+    - part_bytes: stored bytes of a part; 0: as many as the size of the whole input asks for.
     """
-    part_bytes = part_bytes or PART_BYTES
+    part_bytes = part_bytes or min(PART_BYTES, _size_for(sum(map(_weight, found))))
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than one Dataset can have ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
@@ -103,12 +106,12 @@ def number(
     held: list[Slice] = []
     size, held_format = 0, next(file.format for file in found if file.unread is None)
     for index, file in enumerate(found):
-        dense = files.is_compressed(file.url) or file.format.name == "parquet"
+        is_dense = _is_dense(file)
         form = file.format if file.format in readers else held_format
         cuts, unread = _cuts(file, readers[form], part_bytes, skip=skip)
         for start, stop, n_bytes in cuts:
             piece = Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes, unread=unread, listed=file.listed)
-            weight = n_bytes * (DENSER if dense else 1)
+            weight = n_bytes * (DENSER if is_dense else 1)
             if held and (held_format != form or size + weight > part_bytes):
                 parts.append(Part(tuple(held), readers[held_format], skips_bad=skip))
                 held, size = [], 0
@@ -116,6 +119,22 @@ def number(
             size, held_format = size + weight, form
     parts.append(Part(tuple(held), readers[held_format], skips_bad=skip))
     return Dataset(tuple(parts), left_out=tuple(left_out))
+
+
+def _is_dense(file: InputFile) -> bool:
+    return files.is_compressed(file.url) or file.format.name == "parquet"
+
+
+def _weight(file: InputFile) -> int:
+    return file.n_bytes * (DENSER if _is_dense(file) else 1)
+
+
+def _size_for(n_bytes: int) -> int:
+    """Return the size in bytes that a part has in an input of `n_bytes`: 32, 64, 128 or 256 MiB."""
+    size = SMALL_PART_BYTES
+    while size < PART_BYTES and n_bytes > MANY_PARTS * size:
+        size *= 2
+    return size
 
 
 def _cuts(

@@ -116,7 +116,7 @@ def _writer(f: BinaryIO, schema: pa.Schema, rows: RowSource) -> pq.ParquetWriter
     try:
         return pq.ParquetWriter(f, schema, compression="zstd", use_dictionary=False)
     except pa.ArrowNotImplementedError as e:
-        msg = f"a column has a type that Parquet lacks ({e}); cast it to another, such as text, or leave it out"
+        msg = f"a column has a type that Parquet does not support ({e}); cast it to text, for example, or leave it out"
         raise ReadError(msg, rows.source) from e
 
 

@@ -22,6 +22,7 @@ from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
 from .json.records import JsonRecords, RawRecord
+from .trust import BAD_RECORDS
 
 MAGIC = b"SQLite format 3\0"
 ANY = "\0"  # the name of no column, for a reader that does not need the text
@@ -118,7 +119,7 @@ class Sqlite(JsonRecords):
             shown = "; ".join(f"{name} ({', '.join(_columns(database, name))})" for name in tables)[:400]
             msg = f"{state}; name one with table=, and the column of the text with text=; it has {shown or 'none'}"
             if self.text != ANY or not chosen:
-                raise ReadError(msg, url)
+                raise ReadError(msg, url, reason=BAD_RECORDS)
         return f'SELECT * FROM "{chosen[0].replace(chr(34), chr(34) * 2)}"'  # noqa: S608 - a name of the file itself
 
 

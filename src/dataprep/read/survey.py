@@ -24,11 +24,12 @@ from dataprep.core.output.layout import MANIFEST
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from . import formats, hf
+from . import beside_chats, formats, hf
+from .archive import TextArchive
 from .code import is_code
 from .json.elements import Json
 from .json.records import JsonRecords
-from .listing import list_files
+from .listing import ATTACHMENT, list_files
 
 log = logging.getLogger("dataprep")
 HEAD_BYTES = 1 << 18  # of a JSON Lines file, in which fields are searched
@@ -85,7 +86,7 @@ class FolderContents:
 
 
 def survey(folder: str) -> FolderContents:
-    """Return what a folder, or a file, contains; files are opened to find formats and fields, but not read whole.
+    """Return the content of a folder or file; files are opened to find formats and fields, but not read completely.
 
     Raises ReadError if it does not exist or is empty, PlanError if no file in it has a format that `dp.read` knows.
     """
@@ -135,11 +136,15 @@ def _of_files(folder: str) -> FolderContents:
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
     with_chats = any(kind and kind.is_chat for kind in kinds.values())
+    beside = {url: f for url, f in kinds.items() if f and not f.is_chat and isinstance(f.reader, str) and with_chats}
+    chats = [url for url, kind in kinds.items() if kind and kind.is_chat]
+    sent = beside_chats.attachments(chats, beside)
+    pages = beside_chats.pages_of_exports(chats, [url for url, kind in beside.items() if kind.name == "html"])
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
     left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
     for url, kind in kinds.items():
-        reason = _reason(url, kind, with_chats=with_chats)
+        reason = ATTACHMENT if url in sent else _reason(url, kind, with_chats=with_chats)
         text = "text"
         options: Options = ()
         if kind and not reason and not kind.is_chat:
@@ -148,6 +153,8 @@ def _of_files(folder: str) -> FolderContents:
                 text, options = _of_inner(url, text)
             reason = "" if text else "no_text"
             reason, text = (IN_LIST, "") if text.endswith(LIST) else (reason, text)
+            if url in pages or (url in beside and _is_other(url, kind, text)):
+                reason = "not_a_chat"
         if reason or kind is None:
             left_out[url] = reason
             continue
@@ -169,17 +176,25 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out, or "".
+    """Return the reason to leave a file out by its name, size or format, or "".
 
     - with_chats: whether the folder has chat exports.
     """
-    no_chat = "not_a_chat" if with_chats and formats.may_be_chat(url) else ""
     if kind is None:
-        return no_chat or "unknown_type"
-    if files.size(url) == 0:
-        return "empty"
-    is_other = not kind.is_chat and kind.name != formats.WHOLE_FILE and isinstance(kind.reader, str)
-    return no_chat if is_other else ""
+        return "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
+    return "empty" if files.size(url) == 0 else ""
+
+
+def _is_other(url: str, kind: formats.Format, text: str) -> bool:
+    """Return whether a file next to chats has settings, which are no documents.
+
+    - text: the field that has the longest texts.
+    """
+    if files.suffix(url) not in beside_chats.MAY_BE_SETTINGS:
+        return False
+    if kind.name == "zip":
+        return beside_chats.settings(url, "", TextArchive()) is not None
+    return text.rpartition(".")[2] not in FIELDS
 
 
 def _prefix(folder: str) -> str:
@@ -192,8 +207,9 @@ def _compact(folder: str, keys: Mapping[str, Key]) -> Iterable[tuple[str, Key]]:
     inside = {url: key for url, key in keys.items() if url.startswith(prefix)}
     if not inside:
         return
-    if len(set(inside.values())) == 1 and _read_by(folder) == set(inside):
-        yield folder, next(iter(inside.values()))
+    first = next(iter(inside.values()))
+    if set(inside.values()) == {first} and _read_by(folder, first) == set(inside):
+        yield folder, first
         return
     below = sorted({prefix + url[len(prefix) :].partition("/")[0] for url in inside})
     loose: dict[tuple[Key, str], list[str]] = defaultdict(list)
@@ -216,12 +232,16 @@ def _suffixes(url: str) -> str:
     return name[name.rindex(known) :] if known and known in name else name
 
 
-def _read_by(folder: str) -> set[str]:
-    """Return the files that `dp.read(folder)` reads; none if it fails."""
+def _read_by(folder: str, key: Key) -> set[str]:
+    """Return the files that `dp.read(folder)` reads, with the options of a group; none if it fails."""
+    from . import read
+
+    options: dict[str, Any] = {"text": key[1], **dict(key[2])}
     try:
-        return {file.url for file in list_files(folder, None).found if file.unread is None and file.n_bytes}
+        docs = read(folder, on_bad_file="skip", **options)
     except (PlanError, ReadError):
         return set()
+    return {piece.url for part in docs.parts for piece in part.slices if piece.unread is None and piece.n_bytes}
 
 
 def _text_field(url: str, name: str) -> str:

@@ -17,6 +17,7 @@ FIRST = 100  # bad records before any good one, at which reading stops
 FEWEST = 10  # a file with good records is an error only from this many bad ones on: a small file may hold a few
 MAX_DOC_BYTES = 64 << 20  # of one record; longer ones are dropped as too_long
 MAX_BAD = 0.01  # the share of records
+BAD_RECORDS = "bad_records"  # the reason of the error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ class Trust:
         """
         total = self.good + self.bad
         if not total and self.whole:
-            msg = "the file holds no records; remove it or fetch it again"
+            msg = "the file contains no records; remove it or fetch it again"
             raise ReadError(msg, self.url, 0, reason="empty")
         if self.bad and not self.good:
             self._give_up(f"all {total:,} records are bad" if total > 1 else "its only record is bad")
@@ -97,4 +98,4 @@ class Trust:
     def _give_up(self, found: str) -> None:
         position, why = self.first or (0, "")
         msg = f"{found}; this is the first: {why}; {self.remedy}"
-        raise ReadError(msg, self.url, position)
+        raise ReadError(msg, self.url, position, reason=BAD_RECORDS)

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
-import pyarrow as pa
 
-from dataprep.core.model.batch import Batch, doc_id, with_column
+from dataprep.core.model.batch import Batch, doc_id
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Reader, Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
-from .chats.messages import COLUMNS
 from .text import BLOCK, BOM, Record, documents
 from .trust import MAX_DOC_BYTES
 
@@ -70,23 +68,6 @@ class Text(Reader):
                 stats.count("unreadable_characters", n_lost)
         whole = data if n_bytes <= self.max_doc_bytes else None
         yield from documents(iter([Record(0, whole, n_bytes, orjson.dumps(meta).decode())]), piece, stats, None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextBesideChats(Text):
-    """Reads one document per file, from a folder that also contains chats; the message columns are null."""
-
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns of messages."""
-        return COLUMNS
-
-    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the whole file as a batch of one document."""
-        for batch in super().__call__(piece, stats):
-            for name, kind in COLUMNS.items():
-                batch = with_column(batch, name, pa.nulls(batch.num_rows, kind))  # noqa: PLW2901 - one more column
-            yield batch
 
 
 def _may_be_other(data: bytes) -> bool:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from xml.parsers import expat
 
 from dataprep.errors import ReadError
 
 CHUNK = 1 << 16
+MAX_DEPTH = 1000  # of elements in elements, each of which the parser keeps in memory
 
 
 def parsed(
-    stream: BinaryIO, url: str, max_bytes: int, connect: Callable[[expat.XMLParserType], None]
+    stream: BinaryIO, url: str, max_bytes: int, connect: Callable[[expat.XMLParserType], None], *, spaces: bool = False
 ) -> Iterator[None]:
     """Parse a stream; yield after each chunk, so that the caller can take the results of the handlers.
 
     - connect: sets the handlers of the parser.
+    - spaces: whether names are those of their name spaces, as "URI NAME".
 
-    Raises ReadError if the file is not XML, ends early, defines entities, or has a tag of over `max_bytes`.
+    Raises ReadError if the file is not XML, ends early, defines entities, has a tag of over `max_bytes`, or has
+    elements inside each other, more than 1,000 deep.
     """
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(namespace_separator=" " if spaces else None)
     parser.buffer_text = True
     parser.EntityDeclHandler = _refuse  # by which a small file can expand to gigabytes
     connect(parser)
+    _limit_depth(parser)
     fed = known = 0
     try:
         while data := stream.read(CHUNK):
@@ -43,7 +47,37 @@ def parsed(
     except _EntityError as e:
         msg = "it defines entities, which are not expanded; remove its document type"
         raise ReadError(msg, url, parser.CurrentByteIndex) from e
+    except _DepthError as e:
+        msg = f"its elements are nested more than {MAX_DEPTH:,} deep, as no program writes them; fetch the file again"
+        raise ReadError(msg, url, max(0, parser.CurrentByteIndex)) from e
     yield
+
+
+def _limit_depth(parser: expat.XMLParserType) -> None:
+    """Let the parser raise _DepthError at an element that is too deep, before the handlers are called."""
+    start: Callable[[str, Any], object] | None = parser.StartElementHandler  # type: ignore[assignment]
+    end = parser.EndElementHandler
+    depth = 0
+
+    def deeper(name: str, attributes: Any) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _DepthError
+        if start is not None:
+            start(name, attributes)
+
+    def higher(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        if end is not None:
+            end(name)
+
+    parser.StartElementHandler, parser.EndElementHandler = deeper, higher
+
+
+class _DepthError(Exception):
+    """Raised for an element that is too deep."""
 
 
 class _EntityError(Exception):

@@ -45,10 +45,10 @@ def histogram(
         labels: the largest number of labels to show.
     """
     most = max((sum(counts) for _, counts in rows), default=1) or 1
-    ticks = _ticks(0, most, least=1)
+    ticks = ticks_of(0, most, least=1)
     step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars stay narrow
     every = -(-len(rows) // labels)
-    parts = [_grid(ticks, _short)]
+    parts = [_grid(ticks, short)]
     for i, (label, counts) in enumerate(rows):
         x, y = LEFT + i * step, BOTTOM
         for style, n in zip(styles, counts, strict=True):
@@ -58,8 +58,8 @@ def histogram(
                 title = f"{label}: {n:,} {style}"
                 parts.append(_bar(style, x + step * 0.06, y, step * 0.88, max(tall, 0.6), title))
         if i % every == 0:
-            parts.append(_label(x + step / 2, BOTTOM + 15, text(label)))
-    return _svg([*parts, _axis(axis)], description)
+            parts.append(label_at(x + step / 2, BOTTOM + 15, text(label)))
+    return svg([*parts, axis_title(axis)], description)
 
 
 def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, description: str) -> str:
@@ -74,12 +74,12 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
-    ticks = _ticks(0, max(counts), least=1)
+    ticks = ticks_of(0, max(counts), least=1)
 
     def x_of(s: float) -> float:
         return LEFT + (RIGHT - 26 - LEFT) * (100 * s - first) / (100 - first)
 
-    parts = [_grid(ticks, _short, RIGHT - 26)]
+    parts = [_grid(ticks, short, RIGHT - 26)]
     wide = x_of(0.01) - x_of(0)
     for i, n in enumerate(counts):
         if n:
@@ -87,7 +87,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
             title = f"{i / 100:.2f}: {counted(n, 'document')}"
             parts.append(_bar("removed", x_of(i / 100) + wide * 0.08, BOTTOM - tall, wide * 0.84, tall, title))
     steps = range(first, 101, 10 if first < 70 else 5)
-    parts += [_label(x_of(s / 100), BOTTOM + 15, f"{s / 100:.2g}") for s in steps]
+    parts += [label_at(x_of(s / 100), BOTTOM + 15, f"{s / 100:.2g}") for s in steps]
     if bands:
         likes = [first / 100 + (1 - first / 100) * i / 80 for i in range(81)]
         curve = [(x_of(s), BOTTOM - (BOTTOM - TOP) * (1 - (1 - s ** bands[1]) ** bands[0])) for s in likes]
@@ -99,7 +99,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
         x = x_of(threshold)
         parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
         parts.append(f'<text x="{x - 5:.1f}" y="{BOTTOM - 7}" text-anchor="end">threshold {threshold:g}</text>')
-    return _svg([*parts, _axis("Similarity of a dropped document to the one that was kept")], description)
+    return svg([*parts, axis_title("Similarity of a dropped document to the one that was kept")], description)
 
 
 def week(table: Sequence[Sequence[int]], description: str) -> str:
@@ -121,9 +121,9 @@ def week(table: Sequence[Sequence[int]], description: str) -> str:
             title = f"<title>{WEEKDAYS[day]} {hour:02}:00: {counted(n, 'message')}</title>"
             parts.append(f'<rect class="{"kept" if n else "none"}" {box} {shade} rx="2">{title}</rect>')
     low = TOP + 7 * tall
-    parts += [_label(left + (hour + 0.5) * wide, low + 14, f"{hour}") for hour in range(0, 24, 3)]
+    parts += [label_at(left + (hour + 0.5) * wide, low + 14, f"{hour}") for hour in range(0, 24, 3)]
     axis = f'<text class="axis" x="{(left + RIGHT) / 2}" y="{low + 34}" text-anchor="middle">Hour of the day</text>'
-    return _svg([*parts, axis], description, low + 40)
+    return svg([*parts, axis], description, low + 40)
 
 
 def loglog(points: Points, x_axis: str, description: str) -> str:
@@ -140,17 +140,17 @@ def loglog(points: Points, x_axis: str, description: str) -> str:
         wide, tall = math.log10(x) / x_most, math.log10(y) / y_most
         return LEFT + (RIGHT - LEFT) * wide, BOTTOM - (BOTTOM - TOP) * tall
 
-    parts = [_grid(range(y_most + 1), lambda power: _short(10**power))]
+    parts = [_grid(range(y_most + 1), lambda power: short(10**power))]
     for power in range(x_most + 1):
         x = at(10**power, 1)[0]
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{BOTTOM}"/>')
-        parts.append(_label(x, BOTTOM + 15, _short(10**power)))
+        parts.append(label_at(x, BOTTOM + 15, short(10**power)))
     for x, y in points:
         a, b = at(x, y)
         parts.append(
             f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3.6"><title>{y:,.0f} of size {x:,.0f}</title></circle>'
         )
-    return _svg([*parts, _axis(x_axis)], description)
+    return svg([*parts, axis_title(x_axis)], description)
 
 
 def curves(train: Points, val: Points, axis: str, description: str) -> str:
@@ -164,7 +164,7 @@ def curves(train: Points, val: Points, axis: str, description: str) -> str:
     """
     both = [*train, *val]
     x_most = max(x for x, _ in both) or 1.0
-    ticks = _ticks(min(y for _, y in both), max(y for _, y in both))
+    ticks = ticks_of(min(y for _, y in both), max(y for _, y in both))
 
     def at(point: tuple[float, float]) -> tuple[float, float]:
         tall = (point[1] - ticks[0]) / (ticks[-1] - ticks[0])
@@ -172,12 +172,12 @@ def curves(train: Points, val: Points, axis: str, description: str) -> str:
 
     parts = [_grid(ticks, lambda v: f"{v:g}")]
     quarters = (0, 0.25, 0.5, 0.75, 1)
-    parts += [_label(LEFT + (RIGHT - LEFT) * share, BOTTOM + 15, _short(x_most * share)) for share in quarters]
+    parts += [label_at(LEFT + (RIGHT - LEFT) * share, BOTTOM + 15, short(x_most * share)) for share in quarters]
     for style, points in (("train", train), ("val", val)):
         if points:
             parts.append(f'<polyline class="line {style}" points="{_path(list(map(at, points)))}"/>')
     parts += [f'<circle class="val-dot" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>' for x, y in map(at, val)]
-    return _svg([*parts, _axis(axis)], description)
+    return svg([*parts, axis_title(axis)], description)
 
 
 def _grid(ticks: Sequence[float], label: Callable[[float], str], right: float = RIGHT) -> str:
@@ -195,12 +195,13 @@ def _bar(style: str, x: float, y: float, wide: float, tall: float, title: str) -
     return f'<rect class="{style}" {box}><title>{text(title)}</title></rect>'
 
 
-def _axis(title: str) -> str:
+def axis_title(title: str) -> str:
     """Return the title of the horizontal axis."""
     return f'<text class="axis" x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(title)}</text>'
 
 
-def _label(x: float, y: float, label: str) -> str:
+def label_at(x: float, y: float, label: str) -> str:
+    """Return a text, as SVG, whose middle is at `x`."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{label}</text>'
 
 
@@ -208,7 +209,7 @@ def _path(points: Points) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _short(n: float) -> str:
+def short(n: float) -> str:
     """Return a count with three digits: 950, 12k, 3.4M."""
     for unit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= unit:
@@ -216,7 +217,7 @@ def _short(n: float) -> str:
     return f"{n:.3g}"
 
 
-def _ticks(low: float, high: float, least: float = 0) -> list[float]:
+def ticks_of(low: float, high: float, least: float = 0) -> list[float]:
     """Return about five round numbers that enclose the range, at least `least` apart."""
     span = max(high - low, 1e-9 if low else 1.0)
     unit = 10.0 ** math.floor(math.log10(span / 4))
@@ -226,7 +227,8 @@ def _ticks(low: float, high: float, least: float = 0) -> list[float]:
     return [round(step * (first + i), 10) for i in range(max(1, math.ceil(round(high / step, 9)) - first) + 1)]
 
 
-def _svg(parts: Sequence[str], description: str, height: float = HEIGHT) -> str:
+def svg(parts: Sequence[str], description: str, height: float = HEIGHT) -> str:
+    """Return a chart of these parts, with a text for screen readers."""
     return (
         f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{text(description, 300)}">'
         f"{''.join(parts)}</svg>"

@@ -66,7 +66,7 @@ def _sizes(summary: RunSummary) -> str:
     sizes, counts = (values.tolist() for values in summary.sizes)
     points = _thinned(list(zip(sizes, counts, strict=True)))
     clusters, removed = sum(counts), sum(n * (size - 1) for size, n in zip(sizes, counts, strict=True))
-    chart = charts.loglog(points, "Documents in a cluster, the kept one included", "Clusters by size")
+    chart = charts.loglog(points, "Documents in a cluster, including the kept one", "Clusters by size")
     note = f"{counted(removed, 'duplicate')} in {counted(clusters, 'cluster')}; the largest has {sizes[-1]:,}."
     return card(chart, f'<p class="note">{note}</p>', title="Clusters by size")
 

@@ -132,7 +132,7 @@ class SuffixIndex:
         Args:
             docs: the documents. Documents on the forget lists of their Datasets are left out.
             out: the local folder of the index. If a build was stopped, the next call resumes it.
-            runner: the Runner that builds the shards; None: `dp.Serial()`.
+            runner: the Runner that builds the shards; None: `dp.tools.Serial()`.
             replace: whether to replace an index of other documents in `out`, once the new one is complete. This is not
                 needed if only the content of the same input files has changed.
 
@@ -140,7 +140,7 @@ class SuffixIndex:
         needs 5 bytes of memory per byte of a shard (a share of the corpus of at most 64 MB), that is 320 MB. A document
         of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
 
-        Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
+        Raises StaleOutput if `out` contains other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
         url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))

@@ -78,7 +78,7 @@ class WriteTexts(Pass[Part]):
                     size += f.write(np.insert(text, offsets[1:] - offsets[0], SEPARATOR).data)  # after each document
                     batch = next(flow, None)
             if size > MAX_SHARD_BYTES:
-                msg = f"{name} would hold {size:,} bytes of text, but a shard may hold at most 2 GiB; "
+                msg = f"{name} would hold {size:,} bytes of text, but a shard may contain at most 2 GiB; "
                 msg += "split the largest document"
                 raise DataprepError(msg)
             files.write_bytes(name + ".docs", np.concatenate(docs).tobytes())

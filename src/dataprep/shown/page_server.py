@@ -43,7 +43,7 @@ class PageHandler(BaseHTTPRequestHandler):
         """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
-            self.say(HTTPStatus(code), "the request is not HTTP that this server reads")
+            self.say(HTTPStatus(code), "the request is not valid HTTP")
         elif self.is_ours():
             self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
 
@@ -58,7 +58,7 @@ class PageHandler(BaseHTTPRequestHandler):
         if good:
             self.say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
         else:
-            self.say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+            self.say(HTTPStatus.FORBIDDEN, "this server accepts requests only from its page at the printed address")
         return False
 
     def body(self, path: str, most: int) -> bytes | None:
@@ -74,7 +74,7 @@ class PageHandler(BaseHTTPRequestHandler):
         elif not re.fullmatch(r"[0-9]+", length):
             self.say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
         elif len(length) > len(str(most)) or int(length) > most:
-            self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have {most:,} bytes at most")
+            self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {most:,} bytes")
         elif len(body := self.rfile.read(int(length))) < int(length):
             self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
         else:

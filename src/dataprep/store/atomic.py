@@ -68,7 +68,7 @@ def full_disk_said(path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as e:
         if e.errno not in FULL:
             raise
-        why = ", or a file may not be so large (ulimit -f)" if e.errno == errno.EFBIG else ""
+        why = ", or a file must not be so large (ulimit -f)" if e.errno == errno.EFBIG else ""
         msg = f"{os.fspath(path)}: the disk is full{why}; free some space and run again; finished parts are kept"
         raise DataprepError(msg) from e
 

@@ -111,7 +111,7 @@ def discard(out: str | os.PathLike[str], names: Collection[str] | None = None) -
 
 
 def steady(out: str | os.PathLike[str], read: Callable[[], T]) -> T:
-    """Return `read()`, which reads several files of the result in `out`; again if they were replaced meanwhile."""
+    """Return `read()`, which reads several files of the result in `out`; repeat it if they were replaced meanwhile."""
     for _ in range(READINGS - 1):
         before = _state(out)
         try:

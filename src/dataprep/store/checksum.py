@@ -38,7 +38,7 @@ def checked(data: bytes, value: Any, *, required: bool = False) -> Any:
         return value
     stated = _STATED.match(data)
     if stated is None or _digest(b"{" + data[stated.end() :]) != stated[1]:
-        msg = "its bytes are not those that were written"
+        msg = "its content has changed since it was written"
         raise ValueError(msg)
     return {name: one for name, one in value.items() if name != FIELD}
 

@@ -152,7 +152,7 @@ def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
-    [] if there are no files. Raises ReadError if a folder inside a local folder cannot be listed.
+    [] if there are no files. Raises ReadError if a local folder in which they could be cannot be listed.
     """
     with answered(pattern):
         return _found(pattern)[0]
@@ -173,7 +173,7 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
     if is_glob(pattern):
-        found = [p for p in fs.glob(path) if not fs.isdir(p)]
+        found = [p for p in (fs.glob(path) if protocol else _globbed(path)) if not fs.isdir(p)]
     elif fs.isdir(path):
         every = fs.find(path) if protocol else list(_walked(path))
         found = [p for p in every if not _hidden(p[len(path) :])]
@@ -185,6 +185,29 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     return next(both), next(both)
 
 
+def _globbed(pattern: str) -> list[str]:
+    """Return the local files and folders that match an absolute pattern.
+
+    Raises ReadError if a folder cannot be listed in which a match could be: fsspec would leave it out in silence.
+    """
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.utils import glob_translate
+
+    names = pattern.split("/")
+    crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
+
+    class Listed(LocalFileSystem):
+        def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
+            try:
+                return super().ls(path, detail=detail, **options)
+            except OSError as e:
+                if any(one.match(path.rstrip("/")) for one in crossed):
+                    _not_listed(e)
+                raise
+
+    return list(Listed(skip_instance_cache=True).glob(pattern))
+
+
 def _walked(folder: str) -> Iterator[str]:
     """Yield the files of a local folder at any depth, and links, which are not followed."""
     for home, inside, names in os.walk(folder, onerror=_not_listed):
@@ -193,7 +216,7 @@ def _walked(folder: str) -> Iterator[str]:
 
 
 def _not_listed(error: OSError) -> None:
-    """Raise ReadError for a local folder that cannot be listed, unless it was removed meanwhile."""
+    """Raise ReadError for a local folder that cannot be listed, unless it was removed in the meantime."""
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         msg = f"cannot be opened ({error.strerror}); check the path"
         raise ReadError(msg, error.filename) from error
@@ -251,7 +274,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
 
 @contextlib.contextmanager
 def open_arrow(url: str) -> Iterator[Any]:
-    """Yield a file for pyarrow to read in threads of its own; of a local file, it is one that is no Python object.
+    """Yield a file that pyarrow can read in its own threads; a local file is opened without a Python object.
 
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
@@ -282,8 +305,11 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
         if fs._intrans:  # noqa: SLF001 - whether a transaction has begun
             yield from _joined(fs, path)
             return
-        with fs.transaction, fs.open(path, "wb") as f:
-            yield f
+        try:
+            with fs.transaction, fs.open(path, "wb") as f:
+                yield f
+        finally:  # older versions of fsspec leave a transaction open that fails at its end
+            fs._intrans, fs._transaction = False, None  # noqa: SLF001
         return
     with whole(path_of(url), synced=synced) as f:
         yield f

@@ -52,7 +52,7 @@ def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str]) -> dict[str
 
 
 class Hashes:
-    """The content hashes of files that are known; a Dataset and all that are made of it share one such object."""
+    """The content hashes of files that are known; a Dataset and all Datasets made from it share one such object."""
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}  # by the state of a file

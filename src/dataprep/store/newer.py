@@ -35,7 +35,7 @@ def check_format(found: Any, url: str) -> None:
     """
     stated = found.get("format") if isinstance(found, dict) else None
     if isinstance(stated, int) and stated > FORMAT:
-        msg = f"{url} has format {stated}, and this dataprep reads {FORMAT}; install a newer dataprep"
+        msg = f"{url} has format {stated}, and this version of dataprep reads {FORMAT}; install a newer dataprep"
         raise NewerFormat(msg)
 
 

@@ -33,9 +33,10 @@ def answered(url: str) -> Iterator[None]:
             raise
         status = getattr(e, "status", 0)
         if 400 <= status < 500 and status not in TRY_AGAIN:
-            msg = f"the server refuses it with status {status}; check the URL, and whether its signature has expired"
+            msg = f"the server rejects it with status {status}; check the URL, and whether its signature has expired"
             raise ReadError(msg, url) from None
-        state = f"answers with status {status}" if status else f"cannot be reached, or broke off ({type(e).__name__})"
+        failed = f"cannot be reached, or closed the connection ({type(e).__name__})"
+        state = f"answers with status {status}" if status else failed
         msg = f"{url}: the server {state}; check the URL and the network, and try again"
         raise Transient(msg) from None
 

@@ -36,7 +36,7 @@ def recover(folder: str, known: Collection[str]) -> None:
 
 
 def read(folder: str, read: Callable[[Callable[[str], str]], T]) -> T:
-    """Return `read(at)`, which reads files of a folder that may be replaced meanwhile.
+    """Return `read(at)`, which reads files of a folder that may be replaced in the meantime.
 
     at: function that returns the place of such a file, from its URL.
     """

@@ -45,8 +45,8 @@ class Sample:
 
     Attributes:
         share: the size of the sample as a share of the documents' bytes, 0 to 1.
-        min_bytes: the minimum size of the sample in bytes, whatever the share.
-        max_bytes: the maximum size of the sample in bytes, whatever the share.
+        min_bytes: the minimum size of the sample in bytes, regardless of the share.
+        max_bytes: the maximum size of the sample in bytes, regardless of the share.
         weights: pairs (source, weight); the bytes of the sources in the sample are in proportion to their weights.
         split: assigns documents to train, validation and test.
         seed: another seed draws other documents.
@@ -176,7 +176,7 @@ class SampleTask:
     Bytes are counted by stratum (source, language) and bin (leading bits of the documents' hashes).
 
     Attributes:
-        limits: how many bins of each stratum to take.
+        limits: the number of bins to take of each stratum.
         columns: the names of the columns to read.
         by_source: whether documents of different sources are in different strata.
         by_language: whether documents in different languages are in different strata.

@@ -43,7 +43,7 @@ def content_hash(data: Any) -> str:
 
 
 def load_array(path: str | os.PathLike[str]) -> Any:
-    """Return the array in a .npy file; its memory is bounded by the file's size, whatever shape the file states.
+    """Return the array in a .npy file; its memory is bounded by the file's size, regardless of the stated shape.
 
     Raises OSError or ValueError if it cannot be read.
     """

@@ -33,14 +33,14 @@ _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Stage):
-    """Assigns documents to train, validation and test by hash(seed, id), or by a hash of the group's name.
+    """Assign documents to training, validation and test splits by hash(seed, id), or by a hash of the group's name.
 
     Args:
-        val: the share of the documents for validation; changing it does not move test documents.
-        test: the share of the documents for the test set; changing it does not move validation documents.
+        val: the share of the documents for validation; changing it does not reassign test documents.
+        test: the share of the documents for the test set; changing it does not reassign validation documents.
         group: a column whose equal values (a host, a conversation, an author) are in one split; a document without a
             value is its own group.
-        seed: another seed gives another split.
+        seed: a different seed produces a different split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
     val, 2 test), by which a deduplication can keep the held-out copy:
@@ -58,7 +58,7 @@ class Split(Stage):
         check_share("val", self.val)
         check_share("test", self.test)
         if self.val + self.test > 1:
-            msg = f"val={self.val} and test={self.test} must be at most 1 in sum; leave documents to train on"
+            msg = f"val={self.val} and test={self.test} must sum to at most 1; leave documents to train on"
             raise PlanError(msg)
 
     @property
@@ -98,7 +98,7 @@ class Split(Stage):
         return side_of(self.names(batch), self.val, self.test, self.seed)
 
     def names(self, batch: Batch) -> Ids:
-        """Return the number of each document by which it is assigned, uint64[n], equal for equal groups."""
+        """Return the number of each document by which it is assigned, uint64[n]; it is equal for equal groups."""
         ids = B.ids(batch)
         return ids if self.group is None else _group_ids(batch.column(self.group), ids)
 

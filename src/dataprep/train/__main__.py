@@ -20,10 +20,10 @@ def main() -> int:
         "--preset", help=(f"{', '.join(PRESETS)}; tiny by default, or with --init-from that model's own settings")
     )
     p.add_argument(
-        "--init-from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint"
+        "--init-from", dest="init_from", metavar="DIR", help="start from the weights of this run or checkpoint"
     )
-    p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank changes of the model of --init-from")
-    p.add_argument("--dpo", type=float, metavar="BETA", help="prefer answers of the set chosen over those of rejected")
+    p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank updates of the --init-from model")
+    p.add_argument("--dpo", type=float, metavar="BETA", help="train on preferences (DPO) with this beta, such as 0.1")
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
     p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")

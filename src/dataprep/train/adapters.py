@@ -89,7 +89,7 @@ def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str
     every = open_sets(shards)
     side = every[""].split(split)
     if not side.n_tokens:
-        msg = f"the {split} split in {side.path} holds no tokens; choose another split"
+        msg = f"the {split} split in {side.path} contains no tokens; choose another split"
         raise PlanError(msg)
     tables = []
     for i, (tokens, mask) in enumerate(zip(side.memmaps(), side.masks(), strict=True)):

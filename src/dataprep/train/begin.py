@@ -48,7 +48,7 @@ def begin(
     processes that train together; None: this process trains alone.
     """
     world = world or World(pick_device(config.device))
-    begun = [path for home in (out, beside.home(out)) for path in checkpoint.found(Path(home))]
+    begun = has_checkpoints(out)
     if config.lora and init_from is None and not (resume and begun):
         msg = f"lora={config.lora} needs a trained model: name it with init_from= (--init-from), or leave lora out"
         raise PlanError(msg)
@@ -62,6 +62,7 @@ def begin(
         raise PlanError(msg)
     world.from_first(partial(kinds.refuse, str(out), kinds.TRAINED))
     world.from_first(partial(check_intact, sets, Path(out)))
+    world.check_same({"the hash of the training data": checkpoint.data_key(sets)})
     loader = training_rows(sets, config)
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
@@ -81,7 +82,7 @@ def begin(
     if config.dpo:
         pairs = Preference.begin(model, config, pairs_of(sets, "val", config.model.context))
     if is_wanted(config, world.device):
-        by_block = world.ranks > 1 or config.has_masks
+        by_block = world.ranks > 1 or config.has_masks or any(c.experts for c, _ in config.model.kinds())
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
                 each.stream = stream_of(each, by_block=by_block)  # type: ignore[method-assign]
@@ -98,6 +99,11 @@ def begin(
         checkpoint.drop_older(newest, config.keep_checkpoints, besides)
     world.copy_first([*model.parameters()])
     return run
+
+
+def has_checkpoints(out: str | Path) -> bool:
+    """Return whether a folder has checkpoints, of a run or of one in OUT/_unfinished."""
+    return any(checkpoint.found(Path(home)) for home in (out, beside.home(out)))
 
 
 def _settle(run: Run, *, resume: bool) -> list[Path]:

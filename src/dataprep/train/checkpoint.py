@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import pickle
 import zipfile
@@ -16,13 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from types import NoneType
+from typing import Any, BinaryIO, TypeVar, cast
 
 import torch
 
 from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError, StaleOutput
 from dataprep.store import beside, newer
-from dataprep.store.atomic import journal_of, journaled, regular, whole
+from dataprep.store.atomic import full_disk_said, journal_of, journaled, regular, whole
 from dataprep.tokens.shards.shard import Shards
 
 from . import lora
@@ -32,13 +34,22 @@ from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
 from .schedule import flat_until, same_past
-from .shape import ModelConfig
+from .shape import ModelConfig, is_a
 from .size import check_size
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 FORMAT = 1
 NAMES = "step-????????.pt"
+MOST = 10**8
+"""Steps are below this number, since names have eight digits."""
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "step": (int,), "loss": (float,), "val_loss": (float, NoneType), "bits_per_byte": (float, NoneType),
+    "vocab_size": (int,), "eot": (int,), "stop": (list,), "chat": (dict, NoneType), "trained_on": (dict,),
+    "data": (str,), "tokenizer": (str,), "start": (str,), "before": (str,), "root": (str,),
+    "model": (dict,), "optimizer": (dict,), "guard": (dict,), "spikes": (dict,),
+}  # fmt: skip
+"""The fields of a checkpoint besides its format and config, with their types."""
 _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile)
 
 
@@ -98,6 +109,25 @@ def _written(out: Path) -> list[Path]:
     return [path for path in paths if ours is None or os.path.abspath(path) in ours]
 
 
+class _Heard:
+    """A file for torch, which hides errors of writing; they are added to a list."""
+
+    def __init__(self, file: BinaryIO, errors: list[OSError]) -> None:
+        self.file, self.errors = file, errors
+
+    def write(self, data: bytes) -> int:
+        """Write all bytes."""
+        try:
+            return self.file.write(data)
+        except OSError as e:
+            self.errors.append(e)
+            raise
+
+    def flush(self) -> None:
+        """Flush the file."""
+        self.file.flush()
+
+
 def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
     """Write `content` as the checkpoint `path`; delete other checkpoints of the run in its folder.
 
@@ -110,10 +140,17 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
     Checkpoints of later steps are deleted too, since they were written before the run was rolled back. Raises
     DataprepError if writing fails; no file has changed then.
     """
+    said: list[OSError] = []
     try:
-        with whole(path) as f:
-            torch.save({"format": FORMAT, **content}, f)
-    except (OSError, RuntimeError) as e:  # torch's zip writer turns a full disk into a RuntimeError
+        with whole(path) as f, full_disk_said(path):
+            heard: Any = _Heard(f, said)
+            try:
+                torch.save({"format": FORMAT, **content}, heard)
+            except RuntimeError:  # torch's zip writer turns a full disk into one
+                for error in said:
+                    raise error from None
+                raise
+    except (OSError, RuntimeError) as e:
         reason = str(e).splitlines()[0]
         msg = f"{path}: could not write checkpoint ({reason}); check disk space and permissions, and run again"
         raise DataprepError(msg) from e
@@ -142,15 +179,67 @@ def load(path: Path) -> dict[str, Any]:
         content = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as e:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
+    if damaged:
+        raise rejected(path, f"damaged at {damaged}")
+    return checked(path, content)
+
+
+def checked(path: Path, content: Any) -> dict[str, Any]:
+    """Return the content of a checkpoint.
+
+    Raises CorruptShard if its fields are not those of a checkpoint, or a weight is not a finite number; NewerFormat if
+    a newer dataprep wrote it.
+    """
     newer.check_format(content, str(path))
     if unknown := _unknown_settings(content):
-        msg = f"{path} has the setting {unknown[0]}, which this dataprep does not know; install a newer dataprep"
+        msg = f"{path} has the setting {unknown[0]}, which this version of dataprep does not know; install a newer one"
         raise NewerFormat(msg)
-    if damaged or not _is_checkpoint(content):
-        reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
-        msg = f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)"
-        raise CorruptShard(msg)
+    if not _is_checkpoint(content):
+        raise rejected(path, "not a checkpoint of this version")
+    not_finite = next((name for name, weight in content["model"].items() if not _is_finite(weight)), None)
+    if not_finite:
+        raise rejected(path, f"the weights {not_finite} are not all finite numbers")
     return cast("dict[str, Any]", content)
+
+
+def rejected(path: Path, reason: str) -> CorruptShard:
+    """Return the error for a checkpoint that cannot be used."""
+    return CorruptShard(f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)")
+
+
+def _is_finite(weight: torch.Tensor) -> bool:
+    """Return whether all numbers of a tensor are finite."""
+    if not weight.numel() or not weight.is_floating_point():
+        return True
+    return all(math.isfinite(extreme) for extreme in weight.aminmax())
+
+
+def take_state(path: Path, content: Mapping[str, Any], examples: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a checkpoint that `examples` names, which have the form of the examples.
+
+    Args:
+        path: the checkpoint's path, for the message.
+        content: the checkpoint's content.
+        examples: {field: plain values}. The field has the same keys, lengths and types, and whole numbers are counts.
+
+    Raises CorruptShard if a field has another form.
+    """
+    other = next((name for name, example in examples.items() if not _has_form(content.get(name), example)), None)
+    if other is not None:
+        raise rejected(path, f"its {other} is not that of a checkpoint of this version")
+    return {name: content[name] for name in examples}
+
+
+def _has_form(value: Any, example: Any) -> bool:
+    if isinstance(example, dict):
+        same = isinstance(value, dict) and value.keys() == example.keys()
+        return same and all(_has_form(value[name], entry) for name, entry in example.items())
+    if isinstance(example, list):
+        same = isinstance(value, list) and len(value) == len(example)
+        return same and all(map(_has_form, value, example))
+    if type(example) is int:
+        return is_a(value, int) and 0 <= value < 1 << 40
+    return type(value) is type(example)
 
 
 def _unknown_settings(content: Any) -> list[str]:
@@ -172,11 +261,12 @@ def _is_checkpoint(content: Any) -> bool:
         return False
     try:
         shape, rows = TrainConfig.from_dict(content["config"]).model, content["vocab_size"]
-        weights = content["model"]
+        weights, plain = content["model"], all(is_a(content[name], *kinds) for name, kinds in _PLAIN.items())
+        if not (plain and 0 <= content["step"] < MOST and all(isinstance(w, torch.Tensor) for w in weights.values())):
+            return False
         blocks = {name.split(".")[1] for name in weights if name.startswith("blocks.")}
         size = (-(-rows // 64) * 64, shape.d_model)
-        whole_numbers = isinstance(content["eot"], int) and isinstance(rows, int)
-        return whole_numbers and len(blocks) == shape.n_layers and weights["embedding.weight"].shape == size
+        return len(blocks) == shape.n_layers and weights["embedding.weight"].shape == size
     except (KeyError, TypeError, AttributeError, PlanError):
         return False
 
@@ -255,7 +345,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
 def _load_newest_in(folder: Path) -> dict[str, Any]:
     checkpoints = found(folder)
     if not checkpoints:
-        msg = f"{folder} must hold a checkpoint (step-*.pt); train a model into it first"
+        msg = f"{folder} must contain a checkpoint (step-*.pt); train a model in it first"
         raise PlanError(msg)
     return newest(checkpoints, load)
 
@@ -266,6 +356,15 @@ def _check_head(path: Path) -> None:
         if not path.match(NAMES) and f.read(2) != b"PK":  # checkpoints are zip files
             msg = f"{path} is not a checkpoint; name the folder of a model, or a step-*.pt file in one"
             raise PlanError(msg)
+
+
+def fill(model: GPT, weights: Mapping[str, torch.Tensor], path: str | Path) -> None:
+    """Copy the weights of a checkpoint into a model of its config. Raises CorruptShard if they are of another model."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as e:
+        reason = f"its weights do not match its config ({str(e).splitlines()[-1].strip()})"
+        raise rejected(Path(path), reason) from e
 
 
 def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
@@ -283,11 +382,7 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
     model.rule = Rule.of(config, content["eot"])
     if config.lora:
         lora.add(model, config)
-    try:
-        model.load_state_dict(content.pop("model"))
-    except RuntimeError as e:
-        msg = f"{path}: its weights do not match its config ({str(e).splitlines()[-1].strip()}); train again"
-        raise CorruptShard(msg) from e
+    fill(model, content.pop("model"), path)
     if config.lora and merge:
         lora.merge(model)
     with model_memory_named(on, "end other programs that use it"):

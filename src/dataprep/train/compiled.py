@@ -19,13 +19,14 @@ from dataprep.errors import DataprepError
 
 from .config import TrainConfig
 from .device import HAS_TRITON
-from .model.gpt import GPT, call_block
+from .model.block import call_block
+from .model.gpt import GPT
 from .model.masks import Mask
 
 SHAPES = 64
 """Shapes of its inputs for which a function is compiled in one run."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
-"""Largest difference of a token's vector, relative to its length: rounding is a tenth of it, wrong values are 1."""
+"""Maximum relative difference of a token's vector: rounding causes a tenth of it, and wrong values about 1."""
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -43,7 +44,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compile(function, dynamic=False)
 
 
-def stream_of(model: GPT, *, by_block: bool) -> Callable[..., Tensor]:
+def stream_of(model: GPT, *, by_block: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
     """Return the model's method `stream` compiled: as a whole, or block by block with one function for all blocks.
 
     - by_block: Several processes need it, since a function that is compiled returns all of its gradients at its end:
@@ -55,8 +56,8 @@ def stream_of(model: GPT, *, by_block: bool) -> Callable[..., Tensor]:
         return compiled(model.stream)
     call = compiled(call_block)
 
-    def stream(ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
-        return model.hidden(ids_BT, mask, call=call)
+    def stream(ids_BT: Tensor, mask: Mask | None = None) -> tuple[Tensor, Tensor | None]:
+        return model.outputs(ids_BT, mask, call=call)
 
     return stream
 
@@ -81,8 +82,8 @@ def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
             yield
         except FailOnRecompileLimitHit as e:
             msg = (
-                f"torch.compile met more than {SHAPES} shapes of one function, and would run it uncompiled: set "
-                "compile=False (--set compile=False), which trains every step uncompiled"
+                f"torch.compile encountered more than {SHAPES} shapes of one function, and would run it uncompiled: "
+                "set compile=False (--set compile=False), which trains every step uncompiled"
             )
             raise DataprepError(msg) from e
 
@@ -97,7 +98,7 @@ def check(model: GPT, ids_BT: Tensor, mask: Mask | None) -> float:
 
     Raises DataprepError if the difference is above `TOLERANCE`, or not a number.
     """
-    found_BTD = model.stream(ids_BT, mask).detach().float()
+    found_BTD = model.stream(ids_BT, mask)[0].detach().float()
     with torch.no_grad():
         expected_BTD = model.hidden(ids_BT, mask).float()
     apart = (found_BTD - expected_BTD).norm(dim=-1) / expected_BTD.norm(dim=-1).clamp(min=1e-6)

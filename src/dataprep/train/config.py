@@ -22,6 +22,8 @@ BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
 """Ways in which torch computes attention (see `sdpa`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The matrices of a block that LoRA can change."""
+OTHER_PROJECTIONS = ("kv_a_proj_with_mqa", "kv_b_proj")
+"""Those that models with the attention "latent" have besides; LoRA changes them if `lora_targets` names them."""
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
@@ -101,11 +103,11 @@ class TrainConfig:
     layout: str = "contiguous"
     """One of `LAYOUTS`."""
     masks: bool = True
-    """Count only targets whose loss mask is 1, in shards that have masks; False: count all targets."""
+    """In shards with masks, count only targets whose loss mask is 1; False: count all targets."""
     mask_documents: bool | None = None
-    """Keep attention inside documents; None is on for the layouts of PACKED."""
+    """Restrict attention to single documents; None: True for the layouts in PACKED."""
     weights: dict[str, float] | None = None
-    """Shares of the rows per set of shards; None: in proportion to their size."""
+    """Shares of the rows from each set of shards; None: in proportion to the sizes of the sets."""
     objective: str = "next"
     """One of `OBJECTIVES`."""
     corruption: float = 0.15
@@ -140,15 +142,15 @@ class TrainConfig:
     on_spike: str = "report"
     """One of `ON_SPIKE`."""
     lora: int | None = None
-    """Rank of the changes that LoRA trains (see `lora`); None: all weights are trained."""
+    """Rank of the updates that LoRA trains (see `lora`); None: all weights are trained."""
     lora_alpha: float | None = None
-    """LoRA's changes are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
+    """LoRA's updates are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
     lora_targets: tuple[str, ...] = PROJECTIONS
-    """Matrices that LoRA changes, of `PROJECTIONS`; and `EMBEDDING`, to learn new tokens."""
+    """Matrices that LoRA updates, from `PROJECTIONS`; also `EMBEDDING`, to train new tokens."""
     lora_base: str = "plain"
     """"nf4" holds the frozen matrices of the blocks in 4 bits per weight (QLoRA); "plain": in the type of `dtype`."""
     lora_dropout: float = 0.0
-    """Share of the inputs of LoRA's changes that are set to 0 in training."""
+    """Share of the inputs of LoRA's updates that is set to 0 in training."""
     seed: int = 0
     eval_every: int = 250
     eval_rows: int = 256
@@ -164,11 +166,11 @@ class TrainConfig:
     "float16", with loss scaling, is for cards of before 2020, such as the T4.
     """
     compile: bool | None = None
-    """torch.compile; None is on for CUDA if Triton is installed."""
+    """Compile the model with torch.compile; None: True on CUDA if Triton is installed."""
     shard_optimizer: bool = False
     """Divide AdamW's moments among the processes of torchrun (ZeRO stage 1); the result is the same."""
     reduce_dtype: str = "float32"
-    """Type in which processes exchange gradients; "bfloat16" sends half the bytes, and rounds."""
+    """Type in which processes exchange gradients; "bfloat16" rounds them, and halves the bytes sent."""
     attention: str = "auto"
     """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 
@@ -183,9 +185,12 @@ class TrainConfig:
             "keep_checkpoints",
             "lora",
         ):
-            positive(name, getattr(self, name))
+            positive(name, getattr(self, name), optional=name in {"steps", "lora"})
         if self.micro_batch != "auto":
-            positive("micro_batch", self.micro_batch)
+            positive("micro_batch", self.micro_batch, optional=True)
+        if not isinstance(self.model, ModelConfig):
+            msg = f"model={self.model!r} must be a ModelConfig, the shape of the model"
+            raise PlanError(msg)
         for name in ("betas", "lora_targets"):
             if isinstance(getattr(self, name), list):  # from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -204,9 +209,14 @@ class TrainConfig:
 
     @property
     def has_masks(self) -> bool:
-        """Whether rows have documents or prefixes, so that attention needs a mask."""
+        """Whether attention needs a mask: rows have documents or prefixes, or a layer has a rule of its own."""
         documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
-        return documents or self.objective != "next"
+        return documents or self.objective != "next" or self.model.is_masked
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether training draws random numbers for dropout."""
+        return self.lora_dropout > 0 or self.model.dropout > 0
 
     @property
     def lora_scale(self) -> float:
@@ -237,6 +247,12 @@ class TrainConfig:
         ):
             msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
             raise PlanError(msg)
+        if self.objective != "next" and not self.model.has_scores:
+            msg = f"objective={self.objective!r} has prefixes, which linear attention cannot read; set objective=next"
+            raise PlanError(msg)
+        if self.dpo is not None and self.model.dropout:
+            msg = "dpo compares the model with itself, without dropout: set model.dropout=0"
+            raise PlanError(msg)
         if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
             msg = (
                 f"dpo reads pairs: batch={self.batch} and micro_batch={self.micro_batch} must be even numbers, since a "
@@ -244,7 +260,7 @@ class TrainConfig:
             )
             raise PlanError(msg)
         targets: Any = self.lora_targets
-        known = (*PROJECTIONS, EMBEDDING)
+        known = (*PROJECTIONS, *OTHER_PROJECTIONS, EMBEDDING)
         if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):
             msg = f"lora_targets={targets!r} must be one or more of {', '.join(known)}"
             raise PlanError(msg)
@@ -278,6 +294,12 @@ class TrainConfig:
         """Return the config as plain values, for a checkpoint or JSON."""
         return asdict(self)
 
+    def flat(self) -> dict[str, Any]:
+        """Return {name of a setting: value}; the names are those of `override`, such as "lr" and "model.context"."""
+        values = self.to_dict()
+        model = values.pop("model")
+        return {**{f"model.{k}": v for k, v in model.items()}, **values}
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
         """Return the config that has the values of `values`, a result of `to_dict`."""
@@ -288,7 +310,7 @@ class TrainConfig:
 
         Fields that may change when a run is resumed, since they do not change the training (`RUN_ONLY`), are left out.
         """
-        mine, theirs = _flat(self), _flat(other)
+        mine, theirs = self.flat(), other.flat()
         changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
         return [f"{n} was {theirs[n]}, is {mine[n]}" for n in changed]
 
@@ -304,16 +326,10 @@ class TrainConfig:
         return config
 
 
-def _flat(config: TrainConfig) -> dict[str, Any]:
-    values = config.to_dict()
-    model = values.pop("model")
-    return {**{f"model.{k}": v for k, v in model.items()}, **values}
-
-
 def _set(config: TrainConfig, setting: str) -> TrainConfig:
     name, equals, text = setting.partition("=")
-    if not equals or name not in _flat(config):
-        known = ", ".join(_flat(config))
+    if not equals or name not in config.flat():
+        known = ", ".join(config.flat())
         msg = f"setting {setting!r} must be name=value with a name among {known}"
         raise PlanError(msg)
     try:

@@ -93,7 +93,7 @@ def model_memory_named(device: object, remedy: str) -> Iterator[None]:
     """Raise a DataprepError that names a remedy if memory for a trained model runs out inside the `with` block.
 
     Args:
-        device: where the model is or shall be.
+        device: the device of the model.
         remedy: the advice to the user, for the message.
     """
     try:

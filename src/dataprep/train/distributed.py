@@ -12,7 +12,7 @@ import functools
 import importlib
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ class World:
     """The processes that train one model together; if there is only one process, methods exchange nothing.
 
     Attributes:
-        device: where this process computes.
+        device: the device on which this process computes.
         rank: its number, from 0; process 0 alone writes files and prints.
         ranks: the number of processes.
         store: a key-value store that all processes share; None if there is one process.
@@ -112,6 +112,20 @@ class World:
             dist.broadcast_object_list(made, 0, device=torch.device("cpu"))
         return made[0]  # type: ignore[no-any-return]
 
+    def check_same(self, facts: Mapping[str, Any]) -> None:
+        """Raise PlanError, which names the first difference, unless all processes pass the facts of the first one.
+
+        Otherwise they would wait for each other for ever, or train different models.
+
+        - facts: {name: small plain value}, with the same names in all processes.
+        """
+        first = self.from_first(lambda: dict(facts))
+        other = next((name for name in first if facts[name] != first[name]), None)
+        if other is not None:
+            here, there = (str(found[other])[:80] for found in (facts, first))
+            msg = f"{other} is {here}, and {there} in the first process; start all processes with the same command"
+            raise PlanError(msg)
+
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
         """Raise a DataprepError with the first error of the other processes if the connection to them breaks."""
@@ -133,7 +147,7 @@ class World:
 
 
 ALONE = World(torch.device("cpu"))
-"""A single process, where only its number matters."""
+"""A single process, if only their number matters."""
 
 
 @contextlib.contextmanager

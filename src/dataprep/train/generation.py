@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import index
 from pathlib import Path
 
 import torch
@@ -73,7 +74,11 @@ def check_max_tokens(max_tokens: int) -> None:
 
 
 def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
-    ids = list(prompt)
+    try:
+        ids = [index(token) for token in prompt]
+    except TypeError as e:
+        msg = f"the prompt {prompt!r:.80} must be a list of token ids, which are whole numbers"
+        raise PlanError(msg) from e
     if not ids or min(ids) < 0 or max(ids) >= model.vocab_size:
         msg = f"the prompt {ids[:8]} must have at least one id, and all ids must be from 0 to {model.vocab_size - 1:,}"
         raise PlanError(msg)

@@ -89,14 +89,15 @@ def train(
     CPU.
 
     Raises PlanError if the config is invalid, if there are too few tokens for one row, or if the sets cannot be mixed;
-    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
-    InUse if another process trains into `out`.
+    StaleOutput if `out` contains a run of other tokens or another config; CorruptShard for a damaged shard or
+    checkpoint; InUse if another process trains into `out`.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
-    positive("stop_at", stop_at)
+    positive("stop_at", stop_at, optional=True)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
+        world.check_same({**config.flat(), "stop_at": stop_at, "resume": resume})
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
         with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):
             run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
@@ -136,7 +137,7 @@ def _check_compiled(run: Run) -> None:
         world = run.world
         rows = run.loader.rows(run.step + run.guard.ahead, world.rank, world.ranks).part(0, run.config.rows)
         ids_BT, _, mask = to_device(rows, run.model.device)  # noqa: N806 - the shape letters are capitals
-        with evaluation(run.model) if run.config.lora_dropout else nullcontext():
+        with evaluation(run.model) if run.config.has_dropout else nullcontext():
             check(run.model, ids_BT, mask)
 
 
@@ -148,7 +149,7 @@ def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Ask
         run.roll_back(failed)
         metrics.rewind(run.step)
         metrics.add([{"step": run.step, "rolled_back_from": failed, "skipped": guard.skipped}])
-        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data between is stepped over")
+        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data in between is skipped")
         window.restart()
 
 
@@ -159,7 +160,7 @@ def _stretch(
     ahead, world = run.guard.ahead, run.world
     for rows in window.timed(run.loader.steps(run.step + ahead, last + ahead, world.rank, world.ranks)):
         lr = lr_at(run.step, run.config)
-        if run.config.lora_dropout:
+        if run.config.has_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
         limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
         notes = asked.notes(world)

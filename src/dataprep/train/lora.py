@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from dataprep.errors import PlanError
 
 from .config import EMBEDDING, TrainConfig
+from .model.block import matrices
 from .model.gpt import GPT
 from .model.linear import Linear
 from .model.nf4 import NF4
@@ -27,26 +28,12 @@ from .shape import ModelConfig
 def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
     """Return the projections (matrices) of a block as {layer name: {projection name: its rows of the layer's weight}}.
 
+    - config: the shape of the block (`ModelConfig.layer`).
+
     >>> projections(ModelConfig(d_model=64, n_heads=4))["attention.qkv"]["k_proj"]
     slice(64, 128, None)
     """
-    queries, keys, hidden = config.n_heads * config.d_head, config.kv_heads * config.d_head, config.ff_width
-    return {
-        "attention.qkv": _rows(q_proj=queries, k_proj=keys, v_proj=keys),
-        "attention.out": _rows(o_proj=config.d_model),
-        "feed_forward.up": _rows(up_proj=hidden)
-        if config.feed_forward == "gelu"
-        else _rows(gate_proj=hidden, up_proj=hidden),
-        "feed_forward.down": _rows(down_proj=config.d_model),
-    }
-
-
-def _rows(**sizes: int) -> dict[str, slice]:
-    found, start = {}, 0
-    for name, size in sizes.items():
-        found[name] = slice(start, start + size)
-        start += size
-    return found
+    return {path: matrix.slices for path, matrix in matrices(config).items() if matrix.is_adaptable}
 
 
 class LowRank(nn.Module):
@@ -71,8 +58,9 @@ class Adapted(nn.Module):
         packed: the weight in NF4 if `lora_base` is "nf4"; `weight` is None then.
     """
 
-    role = "matrix"
+    role, roles = "matrix", {"bias": "scalar"}
     weight: nn.Parameter
+    bias: nn.Parameter | None
 
     def __init__(self, layer: Linear, rows: dict[str, slice], config: TrainConfig) -> None:
         super().__init__()
@@ -83,12 +71,14 @@ class Adapted(nn.Module):
         is_packed = config.lora_base == "nf4"
         self.register_parameter("weight", None if is_packed else layer.weight)
         self.packed = NF4(layer.weight) if is_packed else None
+        self.bias, self.share = layer.bias, layer.share
         sizes = {name: where.stop - where.start for name, where in rows.items() if name in config.lora_targets}
         self.changes = nn.ModuleDict({name: LowRank(layer.in_features, n, rank) for name, n in sizes.items()})
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output, (..., n_out), for an input (..., n_in); in training mode, with dropout."""
         y = self.packed(x) if self.packed is not None else F.linear(x, self.weight.to(x.dtype))
+        y = y if self.bias is None else y + self.bias.to(x.dtype)
         if self.is_off or not self.changes:
             return y
         if self.dropout and self.training:
@@ -103,8 +93,10 @@ class Adapted(nn.Module):
     def merged(self) -> Linear:
         """Return an ordinary layer with the same output; its weight is the frozen weight plus the updates."""
         weight = self.weight.to(torch.float32, copy=True) if self.packed is None else self.packed.decoded()
-        layer = Linear(*weight.shape[::-1])
+        layer = Linear(*weight.shape[::-1], bias=self.bias is not None, share=self.share)
         layer.weight = nn.Parameter(weight)
+        if self.bias is not None:
+            layer.bias = self.bias
         for name, change in self.changes.items():
             assert isinstance(change, LowRank)
             layer.weight[self.rows[name]] += self.scale * change.b @ change.a
@@ -131,10 +123,9 @@ def check(config: TrainConfig) -> None:
         raise PlanError(msg)
     if not config.lora or targets == {EMBEDDING}:
         return
-    inputs = {"feed_forward.down": shape.ff_width}
     sizes = {
-        name: min(inputs.get(path, shape.d_model), where.stop - where.start)
-        for path, rows in projections(shape).items() for name, where in rows.items()
+        name: min(matrix.n_in, n_rows) for layer, _ in shape.kinds()
+        for matrix in matrices(layer).values() if matrix.is_adaptable for name, n_rows in matrix.rows.items()
     }  # fmt: skip
     found = [sizes[name] for name in sizes if name in targets]
     if not found and EMBEDDING not in targets:
@@ -157,10 +148,10 @@ def add(model: GPT, config: TrainConfig) -> None:
     for matrix in (model.embedding, model.head):
         if matrix is not None:
             matrix.requires_grad_(EMBEDDING in config.lora_targets)
-    for block in model.blocks:
-        for path, rows in projections(model.config).items():
+    for n, block in enumerate(model.blocks):
+        for path, rows in projections(model.config.layer(n)).items():
             if config.lora_base == "nf4" or rows.keys() & set(config.lora_targets):
-                home, name = path.split(".")
+                home, _, name = path.rpartition(".")
                 layer = block.get_submodule(path)
                 assert isinstance(layer, Linear)
                 setattr(block.get_submodule(home), name, Adapted(layer, rows, config).to(layer.weight.device))
@@ -201,7 +192,7 @@ def merge(model: GPT) -> None:
 def changes(model: GPT) -> Iterator[tuple[int, str, str, LowRank]]:
     """Yield (block number, layer name, projection name, LowRank) for each LoRA update of `model`."""
     for n, block in enumerate(model.blocks):
-        for path in projections(model.config):
+        for path in projections(model.config.layer(n)):
             layer = block.get_submodule(path)
             if isinstance(layer, Adapted):
                 for name, change in layer.changes.items():

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from .compiled import compiled, has_kernels
 from .data.rows import IGNORE
-from .model.gpt import GPT
+from .model.gpt import GPT, capped
 from .model.masks import Mask
 
 BLOCK = 1 << 24
-"""Most scores in a tensor on the CPU: 64 MiB in float32. Fewer are one block, by torch's own cross entropy."""
+"""Maximum count of scores in a tensor on the CPU: 64 MiB in float32. Fewer are one block, by torch's cross entropy."""
 SHARE = 64
 """On CUDA a tensor has at most this part of the card's memory: each block reads and adds to the gradient of all inputs,
 so that few large ones are faster."""
@@ -34,23 +34,35 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
 
     - ids_BT: the inputs of B rows of T tokens, int64.
     - targets_BT: the targets of these rows, int64.
-    - mask: which inputs attend to which; None: causal attention.
+    - mask: the inputs to which each input attends; None: causal attention.
     """
-    x_ND = model.stream(ids_BT, mask).flatten(0, 1)
-    return nats(x_ND, model.head_weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
+    return token_nats_and_more(model, ids_BT, targets_BT, mask)[0]
 
 
-def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:
+def token_nats_and_more(
+    model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Return (the result of `token_nats`, the model's losses besides it); None: there are none.
+
+    The second is a mean over the tokens, a scalar (see `GPT.outputs`).
+    """
+    x_BTD, more = model.stream(ids_BT, mask)
+    nats_N = nats(x_BTD.flatten(0, 1), model.head_weight, targets_BT.flatten(), model.vocab_size, model.config.softcap)
+    return nats_N.view_as(targets_BT), more
+
+
+def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int, softcap: float | None = None) -> Tensor:
     """Return -log softmax of each target's score, float32 (N); 0 for targets that are IGNORE (-100).
 
     - x_ND: N outputs of the model's last layer, of width D. The scores are their products with the first `vocab_size`
       rows of weight_VD, the matrix of the vocabulary, which may have more rows.
+    - softcap: the bound of the scores (see `ModelConfig`), or None.
     """
     if len(x_ND) * vocab_size > block_of(x_ND.device):
-        out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N)  # type: ignore[no-untyped-call]
+        out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N, softcap)  # type: ignore[no-untyped-call]
         return out
     logits_NV = F.linear(x_ND, weight_VD.to(x_ND.dtype)).float()[:, :vocab_size]
-    return F.cross_entropy(logits_NV, targets_N, ignore_index=IGNORE, reduction="none")
+    return F.cross_entropy(capped(logits_NV, softcap), targets_N, ignore_index=IGNORE, reduction="none")
 
 
 def block_of(device: torch.device) -> int:
@@ -74,45 +86,52 @@ class _InBlocks(torch.autograd.Function):
     """`nats` with its gradients, a block of the vocabulary at a time."""
 
     @staticmethod
-    def forward(ctx: Any, x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+    def forward(ctx: Any, x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, softcap: float | None) -> Tensor:
         fold = _fused(_fold, x_ND)
         total_N = torch.full((len(x_ND),), -torch.inf, device=x_ND.device)
         target_N = torch.zeros_like(total_N)
         for first, block_VD in _blocks(x_ND, weight_VD):
-            total_N, target_N = fold(x_ND @ block_VD.T, total_N, target_N, targets_N - first)
+            total_N, target_N = fold(x_ND @ block_VD.T, total_N, target_N, targets_N - first, softcap)
         ctx.save_for_backward(x_ND, weight_VD, targets_N, total_N)
+        ctx.softcap = softcap
         return (total_N - target_N).masked_fill(targets_N == IGNORE, 0)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
         x_ND, weight_VD, targets_N, total_N = ctx.saved_tensors
         grad_N = grads[0].masked_fill(targets_N == IGNORE, 0)
         slope = _fused(_slope, x_ND)
         grad_ND = torch.zeros(x_ND.shape, device=x_ND.device)
         grad_VD = torch.empty(weight_VD.shape, device=x_ND.device) if ctx.needs_input_grad[1] else None
         for first, block_VD in _blocks(x_ND, weight_VD):
-            slope_NV = slope(x_ND @ block_VD.T, total_N, grad_N, targets_N - first)
+            slope_NV = slope(x_ND @ block_VD.T, total_N, grad_N, targets_N - first, ctx.softcap)
             grad_ND += slope_NV @ block_VD
             if grad_VD is not None:
                 grad_VD[first : first + len(block_VD)] = slope_NV.T @ x_ND
-        return grad_ND.to(x_ND.dtype), None if grad_VD is None else grad_VD.to(weight_VD.dtype), None
+        return grad_ND.to(x_ND.dtype), None if grad_VD is None else grad_VD.to(weight_VD.dtype), None, None
 
 
-def _fold(logits_NV: Tensor, total_N: Tensor, target_N: Tensor, place_N: Tensor) -> tuple[Tensor, Tensor]:
+def _fold(
+    logits_NV: Tensor, total_N: Tensor, target_N: Tensor, place_N: Tensor, softcap: float | None
+) -> tuple[Tensor, Tensor]:
     """Return the logarithm of the sum so far with a block's scores added, and the targets' scores so far."""
-    logits_NV = logits_NV.float()
+    logits_NV = capped(logits_NV.float(), softcap)
     inside_N = (place_N >= 0) & (place_N < logits_NV.shape[1])
     own_N = logits_NV.gather(1, place_N.clamp(0, logits_NV.shape[1] - 1)[:, None])[:, 0]
     return torch.logaddexp(total_N, logits_NV.logsumexp(1)), torch.where(inside_N, own_N, target_N)
 
 
-def _slope(logits_NV: Tensor, total_N: Tensor, grad_N: Tensor, place_N: Tensor) -> Tensor:
+def _slope(logits_NV: Tensor, total_N: Tensor, grad_N: Tensor, place_N: Tensor, softcap: float | None) -> Tensor:
     """Return the gradient with respect to a block's scores, (N, V) in their type."""
-    share_NV = (logits_NV.float() - total_N[:, None]).exp_()
+    scores_NV = capped(logits_NV.float(), softcap)
+    share_NV = (scores_NV - total_N[:, None]).exp_()
     inside_N = (place_N >= 0) & (place_N < logits_NV.shape[1])
     place_N = place_N.clamp(0, logits_NV.shape[1] - 1)
     share_NV.scatter_add_(1, place_N[:, None], -inside_N[:, None].float())
-    return share_NV.mul_(grad_N[:, None]).to(logits_NV.dtype)
+    slope_NV = share_NV.mul_(grad_N[:, None])
+    if softcap is not None:
+        slope_NV = slope_NV * (1 - (scores_NV / softcap).square())  # the derivative of tanh
+    return slope_NV.to(logits_NV.dtype)
 
 
 @functools.cache

@@ -14,7 +14,8 @@ from typing import IO, Any, Protocol
 
 import torch
 
-from dataprep.store.atomic import full_disk_said, whole
+from dataprep.errors import PlanError
+from dataprep.store.atomic import full_disk_said, read_bytes, whole
 
 from .curve import Curve
 
@@ -64,8 +65,13 @@ class Metrics:
 
     def _cut(self, step: int) -> IO[bytes]:
         kept: list[str] = []
-        if self.path.is_file():
-            kept = [line for line in self.path.read_text().splitlines() if _is_before(line, step)]
+        if str(self.path) != os.devnull and os.path.lexists(self.path):
+            try:
+                text = read_bytes(self.path).decode(errors="replace")
+            except OSError as e:
+                msg = f"{self.path} must be a file of metrics ({e.strerror}); remove it, and run again"
+                raise PlanError(msg) from e
+            kept = [line for line in text.splitlines() if _is_before(line, step)]
             with whole(self.path) as f:
                 f.write("".join(f"{line}\n" for line in kept).encode())
         for watcher in self.watchers:
@@ -106,8 +112,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 def _is_before(line: str, step: int) -> bool:
     try:
         return bool(json.loads(line)["step"] <= step)
-    except (ValueError, KeyError, TypeError):
-        return False  # the incomplete last line of a killed process
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False  # the incomplete last line of a killed process, or damage
 
 
 def can_print(text: str) -> bool:
@@ -120,7 +126,7 @@ def can_print(text: str) -> bool:
 
 
 class Progress:
-    """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
+    """Shows the progress of training on the terminal: a bar if rich is installed, otherwise a line at intervals.
 
     Attributes:
         curve: the loss curve, which is drawn above the bar at each update, and printed at the end; None: no curve.

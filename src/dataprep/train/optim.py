@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .checkpoint import rejected
 from .config import TrainConfig
 from .data.rows import Rows
 from .data.sets import to_device
 from .distributed import ALONE, World
 from .gradients import GradientSums
-from .loss import token_nats
+from .loss import token_nats_and_more
 from .model.gpt import GPT
 from .preference import Preference
 from .roles import roles
@@ -36,9 +40,38 @@ def adamw(model: nn.Module, config: TrainConfig, world: World = ALONE) -> torch.
         {"params": [p for n, p in params.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},
     ]
     fused = next(iter(params.values())).device.type in {"cuda", "cpu"}  # one kernel; on the CPU a fifth of the time
+    betas = (float(config.betas[0]), float(config.betas[1]))  # torch refuses whole numbers
     if config.shard_optimizer and world.ranks > 1:
-        return ShardedAdamW(groups, world, lr=config.lr, betas=config.betas, fused=fused)
-    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
+        return ShardedAdamW(groups, world, lr=config.lr, betas=betas, fused=fused)
+    return torch.optim.AdamW(groups, lr=config.lr, betas=betas, fused=fused)
+
+
+def take_moments(optimizer: torch.optim.AdamW, saved: Mapping[str, Any], path: Path) -> None:
+    """Load the moments of a checkpoint's optimiser; learning rate, weight decay and so on are those of `optimizer`.
+
+    - saved: the result of the `state_dict` of an optimiser for the same parameters.
+    - path: the checkpoint's path, for the message.
+
+    Raises CorruptShard if the moments are of other parameters.
+    """
+    if isinstance(optimizer, ShardedAdamW):
+        parameters = [share.parameter for share in optimizer.shares]
+    else:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    state = saved.get("state")
+    moments = [state.get(i) for i in range(len(parameters))] if isinstance(state, dict) else []
+    if len(moments) != len(parameters) or not all(map(_are_of, moments, parameters)):
+        raise rejected(path, "its optimizer has not the moments of this model")
+    groups = torch.optim.AdamW.state_dict(optimizer)["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _are_of(moments: Any, parameter: Tensor) -> bool:
+    """Return whether these are AdamW's moments of a parameter, and the number of its steps."""
+    shapes = {"step": (), "exp_avg": tuple(parameter.shape), "exp_avg_sq": tuple(parameter.shape)}
+    if not isinstance(moments, dict) or moments.keys() != shapes.keys():
+        return False
+    return all(isinstance(moments[name], Tensor) and tuple(moments[name].shape) == shapes[name] for name in shapes)
 
 
 def step_once(
@@ -53,8 +86,9 @@ def step_once(
     - world: the processes that share the batch. The norm is that before clipping. Loss and gradient are divided by the
       number of targets in the *whole* batch, so every token has the same weight. Several processes learn this number
       with the sums of the gradients; before, they divide by the largest possible one. A batch without a target has loss
-      0 and no gradient. If loss or norm is not finite, weights and AdamW's moments do not change; neither do they if
-      the loss is above `limit`, a scalar.
+      0 and no gradient. The model's other losses (`GPT.outputs`) have gradients, weighted by the targets of each
+      micro-batch, and are no part of the loss returned. If loss or norm is not finite, weights and AdamW's moments do
+      not change; neither do they if the loss is above `limit`, a scalar.
     - notes: 1-D float32, numbers to replace by their sums over all processes, in the same exchange.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights
@@ -67,10 +101,16 @@ def step_once(
     loss = torch.zeros((), device=device)
     sums = GradientSums(model.parameters(), world, REDUCED[config.reduce_dtype])
     for i in range(0, len(rows.tokens), config.rows):
-        x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
-        losses = token_nats if pairs is None else pairs.losses
-        part = losses(model, x_BT, y_BT, mask).sum() / divisor
+        some = rows.part(i, i + config.rows)
+        x_BT, y_BT, mask = to_device(some, device)
+        if pairs is None:
+            part, more = token_nats_and_more(model, x_BT, y_BT, mask)
+        else:
+            part, more = pairs.losses(model, x_BT, y_BT, mask), None
+        part = part.sum() / divisor
         loss += part.detach()
+        if more is not None:
+            part = part + more * (counted(some, pairs) / divisor)
         with sums.begun_early() if i + config.rows >= len(rows.tokens) else contextlib.nullcontext():
             (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
     if not alone:

@@ -11,14 +11,15 @@ ROLES = ("matrix", "embedding", "norm", "scalar")
 def roles(model: nn.Module) -> dict[str, str]:
     """Return {name of a parameter: its role}, for all parameters; a role is "matrix", "embedding", "norm" or "scalar".
 
-    The role of a parameter is the attribute `role` of the module that owns the parameter.
+    The role of a parameter is the attribute `role` of the module that owns the parameter, or, if the module has an
+    attribute `roles`, a dict, the one there by the parameter's name.
 
     Raises TypeError if a module with parameters of its own has no role.
     """
     found: dict[str, str] = {}
     for prefix, module in model.named_modules():
         for name, _ in module.named_parameters(prefix, recurse=False):
-            role = getattr(module, "role", None)
+            role = getattr(module, "roles", {}).get(name.rpartition(".")[2], getattr(module, "role", None))
             if role not in ROLES:
                 msg = f"{type(module).__name__}.role is {role!r} and must be one of {', '.join(ROLES)}"
                 raise TypeError(msg)

@@ -23,6 +23,7 @@ from .data.sets import Loader, facts
 from .distributed import ALONE, World
 from .guard import ROLLBACKS, Guard
 from .model.gpt import GPT
+from .optim import take_moments
 from .preference import Preference
 from .scaling import Scaler
 from .schedule import flat_until
@@ -62,7 +63,7 @@ class Result:
     tokens: int
     """Inputs of the rows trained on, repeats and padding included."""
     epochs: float
-    """Rows trained on, per row of all sets; `describe` has each set's."""
+    """Rows trained on, per row of all sets; `describe` reports this for each set."""
     checkpoint: str
     metrics: str
     skipped: int = 0
@@ -117,7 +118,7 @@ class Run:
     world: World = ALONE
     """The processes that train together."""
     replaces: Path | None = None
-    """The folder with an earlier run, beside which this one is made until it is finished."""
+    """The folder with an earlier run, next to which this run is stored until it is finished."""
     spikes: Spikes = field(default_factory=lambda: Spikes.begin(math.inf, ALONE.device))
     """The losses of the last steps."""
     pairs: Preference | None = None
@@ -125,7 +126,7 @@ class Run:
     scaler: Scaler | None = None
     """The scale of the loss in float16; None for other types."""
     attention: str | None = None
-    """The back end of attention (see `sdpa`); None if torch does not tell."""
+    """The back end of attention (see `sdpa`); None if torch does not report it."""
 
     @property
     def shards(self) -> Shards:
@@ -206,15 +207,18 @@ class Run:
         content = checkpoint.load(path)
         checkpoint.check_same(path, content, self.config, self.sets)
         check_same_start(path, content, self.start)
-        self.model.load_state_dict(content["model"])
-        self.optimizer.load_state_dict(content["optimizer"])
-        for name in ("step", "loss", "val_loss", "bits_per_byte"):
+        examples = {"guard": asdict(Guard()), "spikes": self.spikes.state()}
+        if self.scaler is not None and "scaler" in content:
+            examples["scaler"] = self.scaler.state()
+        state = checkpoint.take_state(path, content, examples)
+        checkpoint.fill(self.model, content["model"], path)
+        take_moments(self.optimizer, content["optimizer"], path)
+        for name in ("step", "loss", "val_loss", "bits_per_byte", "start", "before"):
             setattr(self, name, content[name])
-        self.guard = Guard(**content.get("guard", {}))
-        self.spikes.restore(content.get("spikes", {}))
-        if self.scaler is not None:
-            self.scaler.restore(content.get("scaler", {}))
-        self.start, self.before = content.get("start", ""), content.get("before", self.before)
+        self.guard = Guard(**state["guard"])
+        self.spikes.restore(state["spikes"])
+        if "scaler" in state and self.scaler is not None:
+            self.scaler.restore(state["scaler"])
         return path
 
     def roll_back(self, failed: int) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,13 @@ from dataprep.errors import DataprepError, PlanError
 
 COLDEST = 1e-6
 """Lower temperatures count as 0: at this one, a score that is lower by 0.0001 already has the probability 0."""
+NOT_FINITE = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
+
+
+def check_finite(losses: Iterable[float]) -> None:
+    """Raise DataprepError if a loss of a model, in nats, is not a finite number."""
+    if not all(map(math.isfinite, losses)):
+        raise DataprepError(NOT_FINITE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +93,7 @@ class Sampling:
         """Return drawn ids as nested lists. Raises DataprepError if a score was not finite."""
         ids = drawn.tolist()
         if -1 in (ids if drawn.ndim == 1 else itertools.chain.from_iterable(ids)):
-            msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
-            raise DataprepError(msg)
+            raise DataprepError(NOT_FINITE)
         return ids
 
     def _draw(self, logits_V: Tensor, generator: torch.Generator, text: Sequence[int]) -> Tensor:

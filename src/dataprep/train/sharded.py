@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .distributed import World
 
 LINE = 64
-"""Parts are multiples of so many elements: a vectorised kernel computes each of them as it does in the whole tensor."""
+"""Parts are multiples of this many elements, so that kernels compute the same values as in the whole tensor."""
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 

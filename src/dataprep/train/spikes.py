@@ -21,9 +21,9 @@ from .config import TrainConfig
 
 log = logging.getLogger(__name__)
 WINDOW, LEAST = 64, 16
-"""Steps whose losses are compared with the next one, and how many there must be."""
+"""Number of previous steps with which a loss is compared, and the minimum number of them."""
 FAR, SHARE = 6.0, 0.05
-"""A spike is higher than the median by so many spreads, and by this share of the median."""
+"""A spike exceeds the median by this many spreads, and by this share of the median."""
 RISE = (0.2, 0.1)
 """A median that is higher than the lowest one by so many nats and this share of it has risen for good."""
 
@@ -33,7 +33,7 @@ class Spikes:
     """The losses of the last steps, on the device of the run, and the lowest of their medians so far.
 
     Attributes:
-        recent: float32 (WINDOW), NaN before there are so many steps.
+        recent: float32 (WINDOW), NaN until there are WINDOW steps.
         lowest: the lowest median, or before it the loss of a guess.
         risen: whether a median rose far above it, which is reported once.
     """

@@ -25,7 +25,6 @@ from .shape import ModelConfig
 
 Loaded = tuple[GPT, dict[str, Any]]
 """A model and the other content of its checkpoint, as `load_model` returns them."""
-_FREE = {"context", "rope_base"}  # no weight depends on them, if positions are rotary
 
 
 def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
@@ -121,8 +120,12 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
 
 def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
     """Raise PlanError if a config has another shape than the earlier model in `where`, whose weights it takes."""
-    before, now = ({**asdict(c), "d_ff": c.ff_width, "n_kv_heads": c.kv_heads} for c in (earlier, config))
-    free = _FREE if config.positions == "rope" else set()
+    before, now = (
+        {**asdict(c), "d_ff": [layer.ff_width for layer, _ in c.kinds()], "n_kv_heads": c.kv_heads}
+        for c in (earlier, config)
+    )
+    before, now = ({**c, "d_ff": c["d_ff"][0] if len(c["d_ff"]) == 1 else c["d_ff"]} for c in (before, now))
+    free = _weightless(config)
     differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in free and before[n] != now[n]]
     if differences:
         msg = (
@@ -130,6 +133,13 @@ def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> Non
             "settings (--set) out, which keeps its shape, or in Python take it with starting_config(preset, init_from)"
         )
         raise PlanError(msg)
+
+
+def _weightless(config: ModelConfig) -> set[str]:
+    """Return the settings on which no weight depends."""
+    every = [layer.position for layer, _ in config.kinds()]
+    free = {name for position in every for name in position.by} | {"reach", "dropout", "balance", "router_z"}
+    return free if any(position.by_context for position in every) else free | {"context"}
 
 
 def hash_of(model: GPT) -> str:

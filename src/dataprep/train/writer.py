@@ -1,4 +1,4 @@
-"""Write checkpoints in a thread, from a copy in the CPU's memory, so that training continues meanwhile.
+"""Write checkpoints in a thread, from a copy in the CPU's memory, so that training continues in the meantime.
 
 On CUDA the copy is made while the next step computes, by a separate stream, into pinned memory. Only the next change of
 the weights waits for it.

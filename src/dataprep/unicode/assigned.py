@@ -1,4 +1,4 @@
-"""Functions that use Python's Unicode tables, but return the same result on every Python, whatever its Unicode version.
+"""Functions that use Python's Unicode tables, but return the same result on every version of Python.
 
 The functions are applied only to characters of Unicode 13.0, the version of the oldest Python that is supported (3.10).
 Normal forms and case foldings of a character never change once it is assigned (Unicode's stability policies), and its

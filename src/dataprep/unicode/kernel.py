@@ -214,5 +214,5 @@ def _constant(name: str, value: Any) -> Iterator[Any]:
 
 
 def _python(function: Any) -> Any:
-    """Return the Python function that a kernel, or an intrinsic, was made of."""
+    """Return the Python function from which a kernel, or an intrinsic, was made."""
     return getattr(function, "py_func", getattr(function, "__wrapped__", function))

@@ -73,7 +73,7 @@ def tag_of(text: str, where: str, otherwise: str = "") -> Tag:
 
 
 def known_as(text: str, names: Iterable[str]) -> str:
-    """Return the one of some names that is the same language tag as `text`, in whatever spelling; `text` if none is."""
+    """Return the name that is the same language tag as `text`, in any spelling; `text` if there is none."""
     known = list(names)
     tag = None if text in known else parse_tag(text)
     return text if tag is None else next((name for name in known if parse_tag(name) == tag), text)

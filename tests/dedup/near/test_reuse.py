@@ -344,7 +344,7 @@ def test_plan_samples_older_dumps(tmp_path, count) -> None:
     old = seal(tmp_path, "old", texts_of(1))
     docs = dp.read(write(tmp_path, "new", texts_of(2)))
     trial = Trial(str(tmp_path / "plan"), 1000)
-    dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"), Context(dp.Serial(), trial))
+    dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"), Context(dp.tools.Serial(), trial))
     assert [one.stored for one in trial.inputs] == [docs.n_bytes, old.n_bytes]
 
 

@@ -55,7 +55,7 @@ def test_returned_stages_keep_the_laws(tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, rows, parts=1)
     batch = laws.batch_of(rows)
     for made, reason in ((dp.Exact(), "duplicate"), (dp.MinHash(), "near_duplicate")):
-        stage = made.fit(docs, dp.Serial(), str(tmp_path / made.name))
+        stage = made.fit(docs, dp.tools.Serial(), str(tmp_path / made.name))
         laws.books_balance(stage, batch)
         laws.cuts_do_not_matter(stage, batch, [1, 3])
         left, drops, _ = laws.apply(stage, [batch])
@@ -92,12 +92,12 @@ def test_finished_work_is_not_repeated(tmp_path, monkeypatch) -> None:
     """A second fit of the same recipe finds its verdicts; another threshold does not."""
     docs = dp.read(write_corpus(tmp_path / "in", 40))
     out = str(tmp_path / "fit")
-    first = dp.MinHash().fit(docs, dp.Serial(), out)
+    first = dp.MinHash().fit(docs, dp.tools.Serial(), out)
     again = "dataprep.dedup.near.search.DuplicateSearch._find"
     monkeypatch.setattr(again, lambda *_, **__: pytest.fail("searched again"))
-    assert dp.MinHash().fit(docs, dp.Serial(), out) == first
+    assert dp.MinHash().fit(docs, dp.tools.Serial(), out) == first
     with pytest.raises(pytest.fail.Exception):
-        dp.MinHash(threshold=0.7).fit(docs, dp.Serial(), out)
+        dp.MinHash(threshold=0.7).fit(docs, dp.tools.Serial(), out)
 
 
 def test_nothing_in_is_nothing_out(tmp_path) -> None:
@@ -105,5 +105,5 @@ def test_nothing_in_is_nothing_out(tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, [], parts=1)
     for made in (dp.Exact(), dp.MinHash()):
         for number, given in enumerate((docs, laws.Dataset(()))):
-            stage = made.fit(given, dp.Serial(), str(tmp_path / f"{made.name}{number}"))
+            stage = made.fit(given, dp.tools.Serial(), str(tmp_path / f"{made.name}{number}"))
             assert laws.apply(stage, [laws.batch_of(["a"])])[0][0]["text"] == "a"

@@ -63,7 +63,7 @@ def test_stored_shingles_change_nothing(docs, tmp_path, monkeypatch, picked, kee
         monkeypatch.setattr(stored_shingles, "STORED_BYTES", n_bytes)
         picked.clear()
         stage = MinHash(keep=keep, columns=columns, threshold=0.7)
-        assert stage.fit(docs, dp.Serial(), str(tmp_path / name)).facts["dropped"] > 30
+        assert stage.fit(docs, dp.tools.Serial(), str(tmp_path / name)).facts["dropped"] > 30
         assert not files.exists(str(tmp_path / name / stored_shingles.SHINGLES))
         compared = set(columns or ("text",))
         read.append(sum(n for names, n in picked if compared <= set(names)))
@@ -78,7 +78,7 @@ def test_stored_shingles_change_nothing(docs, tmp_path, monkeypatch, picked, kee
 
 def test_a_damaged_file_is_not_used(docs, tmp_path, picked):
     """A file that a crash emptied, or whose receipt is lost: its documents are read again, with the same result."""
-    whole = MinHash().fit(docs, dp.Serial(), str(tmp_path / "whole"))
+    whole = MinHash().fit(docs, dp.tools.Serial(), str(tmp_path / "whole"))
     out = tmp_path / "torn"
     with pytest.raises(KeyboardInterrupt):
         MinHash().fit(docs, laws.Stops(at="MinHash: match"), str(out))
@@ -87,7 +87,7 @@ def test_a_damaged_file_is_not_used(docs, tmp_path, picked):
     stored[0].write_bytes(bytes(stored[0].stat().st_size))
     stored[1].write_bytes(b"")
     stored[2].with_name(stored[2].name + ".json").unlink()
-    again = MinHash().fit(docs, dp.Serial(), str(out))
+    again = MinHash().fit(docs, dp.tools.Serial(), str(out))
     assert again.facts == whole.facts
     laws.same_bytes(tmp_path / "whole", out)
     assert 0 < sum(n for _, n in picked) < whole.facts["candidates"]

@@ -437,7 +437,7 @@ def test_commands_train_models_that_the_filters_use(tmp_path):
     few = ["--epochs", "4", "--dim", "8"]
     pairs = [f"{code}={path}" for code, path in places.items()]
     said = invoke("train-langid", *pairs, "--format", "lines", "--out", str(tmp_path / "one.bin"), *few)
-    assert "72 texts of 2 labels were learned" in said
+    assert "trained on 72 texts with 2 labels" in said
     assert "100.00% of 8 held-out texts" in said
     invoke("train-langid", str(tmp_path / "all.jsonl"), "--label", "lang", "--out", str(tmp_path / "two.bin"), *few)
     with open(tmp_path / "one.bin", "rb") as one, open(tmp_path / "two.bin", "rb") as two:

@@ -64,10 +64,10 @@ PLACES = {
 def test_each_planted_leak_is_found(tmp_path, place, spelling):
     """85 leaks: every spelling in every kind of file; the message names file and value."""
     PLACES[place](tmp_path / "other", CLEAN)
-    audit(str(tmp_path), PEOPLE, dp.Serial())
+    audit(str(tmp_path), PEOPLE, dp.tools.Serial())
     PLACES[place](tmp_path / "file", spelling)
     with pytest.raises(Leak, match=r"left in file\.\w+, .*value \d"):
-        audit(str(tmp_path), PEOPLE, dp.Serial())
+        audit(str(tmp_path), PEOPLE, dp.tools.Serial())
 
 
 REPLACED = dataclasses.replace(PEOPLE, prefixes="وفبلكולבכמשה", names=(
@@ -92,12 +92,12 @@ PLANTED = {
 def test_what_pseudonyms_replaces_is_found(tmp_path, form):
     """69 leaks in every form that is replaced, each planted alone into a column of texts; no false alarm without."""
     parquet(tmp_path / "a", CLEAN)
-    audit(str(tmp_path), REPLACED, dp.Serial())
+    audit(str(tmp_path), REPLACED, dp.tools.Serial())
     missed = []
     for leak in PLANTED[form].split():
         parquet(tmp_path / "b", f"so {leak} said")
         try:
-            audit(str(tmp_path), REPLACED, dp.Serial())
+            audit(str(tmp_path), REPLACED, dp.tools.Serial())
         except Leak:
             continue
         missed.append(leak)
@@ -133,21 +133,21 @@ def test_names_of_files_and_bytes(tmp_path):
     """The name of a file, and the bytes of one in no known format."""
     (tmp_path / "notes.bin").write_bytes(b"\xff\x00Ilse Varga\x00")
     with pytest.raises(Leak, match=r"notes\.bin"):
-        audit(str(tmp_path), PEOPLE, dp.Serial())
+        audit(str(tmp_path), PEOPLE, dp.tools.Serial())
     (tmp_path / "notes.bin").unlink()
     (tmp_path / "Chat with Ilse Varga.txt").touch()
     with pytest.raises(Leak, match="names of files"):
-        audit(str(tmp_path), PEOPLE, dp.Serial())
+        audit(str(tmp_path), PEOPLE, dp.tools.Serial())
 
 
 def test_what_stays_by_rule_is_counted(tmp_path):
     """Common words, short names and the own name are counted; words of the program are not names."""
     parquet(tmp_path / "a", CLEAN)
-    left = audit(str(tmp_path), PEOPLE, dp.Serial())
+    left = audit(str(tmp_path), PEOPLE, dp.tools.Serial())
     assert left == {"mama": 4, "jo": 4, "tomas orr": 4}
     write(".json", lambda text: json.dumps({"max_found": text, "name": "data/part-00000.parquet"}))(tmp_path / "b", "1")
     named = KnownPeople(("Text", "Role", "Person", "Max", "Data"))
-    assert not audit(str(tmp_path), named, dp.Serial())
+    assert not audit(str(tmp_path), named, dp.tools.Serial())
 
 
 def test_a_stage_that_brings_a_name_back_fails_the_run(tmp_path):

@@ -83,7 +83,8 @@ def test_the_three_nearest_names_are_shown(tmp_path):
     assert consent._nearest("Bo Ilze", people) == ["Ilse Bo"]
     assert consent._nearest("Xaver", people) == []
     docs = rows_of(tmp_path, [(who, "hi") for who in people[:4]])
-    with pytest.raises(PlanError, match="authors: 'Ilse'; the nearest authors are 'Ilse Arn', 'Ilse Bo', 'Ilse Cee';"):
+    says = "authors: 'Ilse'; the most similar authors are 'Ilse Arn', 'Ilse Bo', 'Ilse Cee';"
+    with pytest.raises(PlanError, match=says):
         dp.Pipeline(Consent(refused=("Ilse",))).run(docs, out=str(tmp_path / "out"))
 
 
@@ -158,7 +159,7 @@ def test_stages_say_what_they_hide(tmp_path):
     made = Pseudonyms(key=KEY, mapping=str(tmp_path / "who"), consent=Consent(refused=("Teo",)))
     assert repr(made) == f"Pseudonyms(key {made.fingerprint}, mapping kept, Consent(refused=1 names))"
     assert repr(Pseudonyms()) == "Pseudonyms(key random)"
-    fitted = made.fit(docs, dp.Serial(), str(tmp_path / "out/steps/01"))
+    fitted = made.fit(docs, dp.tools.Serial(), str(tmp_path / "out/steps/01"))
     assert repr(fitted) == "pseudonyms for 3 people"
     assert fitted.facts == {"people": 3, "chats": 1}
     assert (fitted.name, fitted.hides) == ("Pseudonyms", True)

@@ -91,7 +91,7 @@ BEFORE = [dp.Map(same), dp.chats.MessageStats(), dp.chats.MessageLanguage(), dp.
 
 @pytest.mark.parametrize("before", BEFORE, ids=lambda stage: type(stage).__name__)
 @pytest.mark.parametrize("apart", [False, True], ids=["one run", "two runs"])
-@pytest.mark.parametrize("runner", [dp.Serial(), laws.TWO], ids=["serial", "two"])
+@pytest.mark.parametrize("runner", [dp.tools.Serial(), laws.TWO], ids=["serial", "two"])
 def test_documents_that_were_saved_before(tmp_path, before, apart, runner):
     """The handles of the exports are found in documents that a stage or a pipeline before saved without them."""
     (tmp_path / "in").mkdir()

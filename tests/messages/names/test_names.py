@@ -161,7 +161,7 @@ def test_keys(docs, tmp_path, monkeypatch):
     assert len({(p.fingerprint, repr(p)) for p in same}) == 1
     assert KEY.decode() not in repr(same)
     assert Pseudonyms(key=KEY + b"!").fingerprint != same[0].fingerprint
-    fitted = same[0].fit(docs, dp.Serial(), str(tmp_path / "fit"))
+    fitted = same[0].fit(docs, dp.tools.Serial(), str(tmp_path / "fit"))
     assert KEY not in pickle.dumps(fitted)
     assert KEY.decode() not in everything_in(tmp_path / "fit")
 
@@ -322,7 +322,7 @@ def test_a_listed_name_that_is_nobodys_stops_the_run(tmp_path, listed, nearest, 
         return consented(rows, tmp_path / name, **consent)
 
     for which in ("refused", "allowed"):
-        shown = f"the nearest authors are '{nearest}" if nearest else "write the names as the export does"
+        shown = f"the most similar authors are '{nearest}" if nearest else "write the names as the export does"
         said = rf"1 of 2 names .*'{re.escape(listed)}'; {shown}"
         with pytest.raises(PlanError, match=said):
             run(which, **{which: ("zoe amrani", listed)})
@@ -339,7 +339,7 @@ def test_a_dry_run_says_which_listed_names_are_nobodys(tmp_path, caplog, inside)
     docs = laws.dataset_of(tmp_path, rows, parts=2, strings=("chat", "author", "kind"))
     stage = Pseudonyms(consent=given) if inside else given
     for limit in (1 << 20, 100):
-        run = Context(dp.Serial(), Trial(str(tmp_path / str(limit)), limit))
+        run = Context(dp.tools.Serial(), Trial(str(tmp_path / str(limit)), limit))
         if limit == 1 << 20:
             with pytest.raises(PlanError, match="1 of 1 names .* not authors: 'Zoe Amrany'"):
                 dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), runner=run)

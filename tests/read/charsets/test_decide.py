@@ -123,3 +123,15 @@ def test_two_encodings_in_one_file(tmp_path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\n".join(lines))
     (row,) = dp.read(str(tmp_path / "a.txt"), format="text").table().to_pylist()
     assert row["text"].split("\n") == ["La ville était calme.", "déjà l'été s'achève", "où ça ?"] * 3
+
+
+@pytest.mark.parametrize("codec", ["iso8859-5", "iso8859-7", "iso8859-2", "cp1252"])
+def test_stray_bytes_are_no_control_characters(codec) -> None:
+    """A byte that ISO 8859 has no character for is unreadable, not a control character; so are stray bytes in ASCII."""
+    greek, czech = "Το πρωί η παλιά πόλη ήταν ήσυχη. ", "Ráno bylo město tiché. "
+    said = {"iso8859-5": RUSSIAN, "iso8859-7": greek, "iso8859-2": czech}
+    for data in (said.get(codec, "“so”, été ").encode(codec) * 5 + b" \x81 \x8d", b"at the mar \xfd \xa0  k \x81 et"):
+        found = characters(data, is_html=False)
+        assert found is not None
+        assert not any("\x7f" <= c <= "\x9f" for c in found.text), found.charset
+        assert found.n_lost == found.text.count("\ufffd") > 0

@@ -132,7 +132,7 @@ def test_a_line_without_end_is_not_held_in_memory(tmp_path) -> None:
         (json.dumps({f"field{i}": 1 for i in range(50)}), r"its fields are field0, .* field[0-9]+, \.\.\.; "),
         ("a,b\n1,2\n", "its first line is 'a,b', not 'AuthorID,Author,Date,Content'"),
         (CSV[:80], "record 0, or one soon after it, is damaged or truncated"),
-        ("AuthorID,Author,Date,Content\n", "the file holds no records"),
+        ("AuthorID,Author,Date,Content\n", "the file contains no records"),
     ],
 )
 def test_bad_files(rows_of, data, says) -> None:

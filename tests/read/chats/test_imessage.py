@@ -310,14 +310,17 @@ def test_text_of_imessage_exporter(tmp_path, form) -> None:
 
 
 def test_recognised_by_its_first_bytes(tmp_path, caplog) -> None:
-    """`dp.read` and `dp.chats.read` find both forms in a folder; another .db is listed as unread."""
+    """`dp.read` and `dp.chats.read` find both forms in a folder; other files named .db are listed as unread."""
     database(tmp_path / "chat.db", [{"text": "hi"}, {"text": "ho", "is_from_me": 1}])
     (tmp_path / "Tea club.txt").write_text(TEXT)
-    (tmp_path / "Thumbs.db").write_bytes(b"SQLite format 3\0 or not")
+    (tmp_path / "Thumbs.db").write_bytes(b"\xd0\xcf\x11\xe0 pictures")
+    with sqlite3.connect(tmp_path / "settings.db") as made:
+        made.execute("CREATE TABLE options (name TEXT, value TEXT)")
+    made.close()
     with caplog.at_level(logging.WARNING):
         docs = dp.read(str(tmp_path), me="Noor")
     assert {"Noor", "+155501", "Ilse Varga"} <= set(docs.table()["author"].to_pylist())
-    assert docs.unread()["reason"].to_pylist() == ["not_a_chat"]
+    assert docs.unread()["reason"].to_pylist() == ["not_a_chat"] * 2
     assert dp.chats.read(str(tmp_path)).num_rows == 11
     cut = tmp_path / "cut.txt"
     cut.write_text(TEXT[:27])

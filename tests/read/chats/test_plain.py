@@ -113,7 +113,7 @@ def test_bad_input(tmp_path) -> None:
     path = tmp_path / "a.txt"
     with pytest.raises(ReadError, match=r"no message begins with b'Dear diary'; the expected form is line='\{time:%Y"):
         read_bytes(path, b"Dear diary\ntoday\n")
-    with pytest.raises(ReadError, match="holds no records"):
+    with pytest.raises(ReadError, match="contains no records"):
         read_bytes(path, b"\n\n")
     head = b"2024-05-03 09:12 - A: "
     rows, drops = read_bytes(

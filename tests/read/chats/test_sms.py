@@ -227,3 +227,12 @@ def test_what_is_written_comes_back(tmp_path_factory, texts) -> None:
 
     rows, _, _ = read_xml(tmp_path_factory.mktemp("s") / "a.xml", backup(*map(sms, map(written, texts)), sms('"end"')))
     assert [r["text"] for r in rows] == [*texts, "end"]
+
+
+def test_nested_elements_are_refused(tmp_path) -> None:
+    """Each open element takes memory of the parser, so a deep file is one sentence, after the messages before it."""
+    deep = "<a>" * 1_000_000
+    path = tmp_path / "a.xml.gz"
+    path.write_bytes(gzip.compress(f'<smses count="2"><sms address="1" date="1" type="2" body="x"/>{deep}'.encode()))
+    with pytest.raises(ReadError, match=r"its elements are nested, as no backup's are; make the backup again"):
+        dp.read(str(path), format="sms", me="Noor").to_arrow()

@@ -73,11 +73,11 @@ def test_platforms(tmp_path, name, content, platform) -> None:
 
 
 def test_json_lines_stay_json_lines(tmp_path) -> None:
-    """A .json of records is read as before, in a folder of chats with a warning that it is left out."""
+    """A .json of records is read as such, also next to chats."""
     (tmp_path / "a.json").write_text('{"text": "one"}\n{"text": "two"}\n')
     assert dp.read(str(tmp_path)).table()["text"].to_pylist() == ["one", "two"]
     (tmp_path / "b.json").write_text(json.dumps(CHAT))
-    assert dp.read(str(tmp_path)).table()["text"].to_pylist() == ["x"]
+    assert dp.read(str(tmp_path)).table()["text"].to_pylist() == ["one", "two", "x"]
     assert dp.read(str(tmp_path / "b.json"), format="jsonl", max_bad=1, text="name").table()["text"].to_pylist() == [
         "Tea"
     ]

@@ -345,7 +345,7 @@ def lines_of(good: int, bad: int) -> bytes:
         (lines_of(3, 10), "byte 42: 10 of 13 records are bad"),
         (lines_of(0, 3), "all 3 records are bad"),
         (b'{"body": "x", "url": "u"}\n', "only record is bad.*fields body, url.*text="),
-        (b"\n \n", "holds no records"),
+        (b"\n \n", "contains no records"),
     ],
     ids=["first hundred", "over one in a hundred", "mostly bad", "all bad", "another text field", "nothing"],
 )

@@ -262,7 +262,7 @@ def test_shares_that_do_not_come_out_are_said(two, tmp_path, caplog):
     ("name", "sentence"),
     [
         ("train-00000.docs.parquet", "as the table that was written: "),
-        ("train-00000.idx", "document ends do not rise"),
+        ("train-00000.idx", "document ends do not increase"),
         ("train-00000.bin", "has the id .*, outside the vocabulary of 100"),
     ],
 )
@@ -286,7 +286,7 @@ def test_another_tokenizer_beside_a_source(tok, tmp_path):
     with pytest.raises(CorruptShard, match="is not the tokenizer that encoded these shards: its hash is .*, not"):
         Mix(temperature=1).write(tmp_path / "s", tmp_path / "out")
     with pytest.raises(CorruptShard, match="is not the tokenizer"):
-        dp.export(tmp_path / "s", "nanogpt", tmp_path / "e")
+        dp.tools.export(tmp_path / "s", "nanogpt", tmp_path / "e")
 
 
 def test_another_lock_file_is_kept(two, tmp_path):

@@ -100,8 +100,8 @@ def test_values_at_the_limits() -> None:
     assert (Mix(temperature=1).seed, Mix(temperature=1, max_epochs=0.1).max_epochs) == (0, 0.1)
     says = "{}; the sources are a, b; weights= names {}"
     for names, what in (
-        (["a"], "'b' has no weight, which may be 0"), (["c", "b", "a"], "there is no source 'c'"),
-        (["d", "c"], "'a' has no weight, which may be 0"), (["d", "b", "c", "a"], "there is no source 'c'"),
+        (["a"], "'b' has no weight; 0 leaves it out"), (["c", "b", "a"], "there is no source 'c'"),
+        (["d", "c"], "'a' has no weight; 0 leaves it out"), (["d", "b", "c", "a"], "there is no source 'c'"),
     ):  # fmt: skip
         with pytest.raises(PlanError) as e:
             _check_names(["b", "a"], dict.fromkeys(names, 1))

@@ -19,7 +19,7 @@ NAMED = b"-ab cd, Ilse Varga-"
 def shards(tok, tmp_path_factory):
     """Shards of two texts."""
     home = tmp_path_factory.mktemp("shards")
-    dp.encode(laws.dataset_of(home, ["walnut cake", "tea"], parts=1), tok, home / "shards", runner=dp.Serial())
+    dp.encode(laws.dataset_of(home, ["walnut cake", "tea"], parts=1), tok, home / "shards", runner=dp.tools.Serial())
     return home / "shards"
 
 
@@ -36,10 +36,10 @@ def test_counts_that_look_like_a_name_are_no_leak(tmp_path) -> None:
     (tmp_path / "train-00000.msk").write_bytes(bytes([0, 1] * 8))
     np.save(tmp_path / "token_bytes.npy", np.frombuffer(b"-a b-", np.uint8))
     (tmp_path / "keys").write_bytes(b"\xff\0a b\0c d")
-    assert not audit(str(tmp_path), people, dp.Serial(), scans=SCANS)
+    assert not audit(str(tmp_path), people, dp.tools.Serial(), scans=SCANS)
     (tmp_path / "notes").write_bytes(b"met a b today")
     with pytest.raises(Leak, match="notes"):
-        audit(str(tmp_path), people, dp.Serial(), scans=SCANS)
+        audit(str(tmp_path), people, dp.tools.Serial(), scans=SCANS)
 
 
 @pytest.mark.parametrize("name", ["a.idx", "a.msk", "a.npy", "b.idx", "b.npy"])
@@ -51,7 +51,7 @@ def test_bytes_that_are_no_numbers_are_searched(tmp_path, name) -> None:
         array = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(array + NAMED)
     with pytest.raises(Leak, match="ilse varga"):
-        audit(str(tmp_path), KnownPeople(("Ilse Varga",)), dp.Serial(), scans=SCANS)
+        audit(str(tmp_path), KnownPeople(("Ilse Varga",)), dp.tools.Serial(), scans=SCANS)
 
 
 @pytest.mark.parametrize(("name", "data", "is_text"), [
@@ -68,8 +68,8 @@ def test_what_counts_as_numbers(tmp_path, name, data, is_text) -> None:
 def test_tokens_are_read_as_text(shards) -> None:
     """A name in the text of tokens is found, and nothing in the other files."""
     with pytest.raises(Leak, match=r"train-00000\.bin, tokens from 0, value 1: 'walnut'"):
-        audit(str(shards), KnownPeople(("Walnut",)), dp.Serial(), scans=SCANS)
-    assert not audit(str(shards), KnownPeople(("Almond",)), dp.Serial(), scans=SCANS)
+        audit(str(shards), KnownPeople(("Walnut",)), dp.tools.Serial(), scans=SCANS)
+    assert not audit(str(shards), KnownPeople(("Almond",)), dp.tools.Serial(), scans=SCANS)
 
 
 def test_replaced_shards_are_read_too(tok, tmp_path) -> None:
@@ -79,4 +79,4 @@ def test_replaced_shards_are_read_too(tok, tmp_path) -> None:
         docs = laws.dataset_of(tmp_path / f"{n}", [text], parts=1)
         dp.encode(docs, vocabulary, tmp_path / "s", val=0, replace=True)
     with pytest.raises(Leak, match=r"_replaced/train-00000\.bin, tokens from 0, value 1: 'walnut'"):
-        audit(str(tmp_path / "s"), KnownPeople(("Walnut",)), dp.Serial(), scans=SCANS)
+        audit(str(tmp_path / "s"), KnownPeople(("Walnut",)), dp.tools.Serial(), scans=SCANS)

@@ -46,8 +46,8 @@ def mixed(home, tok, texts, out, **more):
 def imported(home, tok, texts, out, runner=None):
     """The same shards by way of nanoGPT's files."""
     plain = home / f"plain-{len(texts)}"
-    dp.export(encoded(home, tok, texts, home / f"from-{len(texts)}"), "nanogpt", plain)
-    return dp.import_tokens(plain, None, out, shard_tokens=60, replace=True)
+    dp.tools.export(encoded(home, tok, texts, home / f"from-{len(texts)}"), "nanogpt", plain)
+    return dp.tools.import_tokens(plain, None, out, shard_tokens=60, replace=True)
 
 
 def retokenized(home, tok, texts, out, **more):

@@ -111,7 +111,7 @@ def test_ends_that_do_not_rise_are_found(folder, name, at):
     data[at] ^= 0xFF
     (folder / name).write_bytes(data)
     shards = Shards.open(folder).split(name.partition("-")[0])
-    with pytest.raises(CorruptShard, match=f"{name}: its document ends do not rise"):
+    with pytest.raises(CorruptShard, match=f"{name}: its document ends do not increase"):
         shards.document(0)
 
 

@@ -202,7 +202,7 @@ def test_tiktoken_form(tok, tmp_path, monkeypatch):
     again = Tokenizer.load(place)
     assert (again.hash, again.merges) == (tok.hash, tok.merges)
     (tmp_path / "v.tiktoken.json").unlink()
-    with pytest.raises(PlanError, match=r"v.tiktoken holds ranks only, without a v.tiktoken.json"):
+    with pytest.raises(PlanError, match=r"v.tiktoken contains only ranks, without a v.tiktoken.json"):
         Tokenizer.load(place)
     assert Tokenizer.from_tiktoken(place, tok.special, "words").hash == tok.hash
     with pytest.raises(PlanError, match="has no <|endoftext|>"):
@@ -382,10 +382,10 @@ def test_a_changed_byte_of_a_folder_is_found(tmp_path, name):
     """By `verify`, and by every call that opens tokenizer.json; without a receipt it is read unchecked."""
     tok, home = Tokenizer.of_bytes("chatml"), str(tmp_path / "tok")
     tok.save(home)
-    assert dp.verify(home) == {home: []}
+    assert dp.tools.verify(home) == {home: []}
     at = tmp_path / "tok" / name
     at.write_bytes(at.read_bytes().replace(b"<|im_start|>", b"<|im_stast|>").replace(b'"size": ', b'"size": 9'))
-    assert {problem.file for problem in dp.verify(home)[home]} == {name}
+    assert {problem.file for problem in dp.tools.verify(home)[home]} == {name}
     if name == "tokenizer.json":
         for path in (home, str(at)):
             with pytest.raises(CorruptShard, match=r"tokenizer.json was changed since it was written, as receipt.json"):
@@ -394,7 +394,7 @@ def test_a_changed_byte_of_a_folder_is_found(tmp_path, name):
         (tmp_path / "tok" / "receipt.json").unlink()
         assert Tokenizer.load(home).vocab_size == Tokenizer.load(tmp_path / "alone.json").vocab_size
     tok.save(home)
-    assert dp.verify(home) == {home: []}
+    assert dp.tools.verify(home) == {home: []}
     assert Tokenizer.load(home).hash == tok.hash
 
 

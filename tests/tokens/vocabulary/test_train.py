@@ -32,7 +32,7 @@ def test_same_tokenizer_from_any_workers(tmp_path):
     """Serial, two processes, other parts and other batch cuts: the same vocabulary."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=50)
     wanted = {"vocab_size": 300, "sample": 0.5, "min_bytes": 1, "seed": 3}
-    first = dp.train_bpe(docs, runner=dp.Serial(), **wanted)
+    first = dp.train_bpe(docs, runner=dp.tools.Serial(), **wanted)
     assert first.vocab_size == 300
     assert dp.train_bpe(docs, runner=laws.TWO, **wanted).hash == first.hash
     other_cuts = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=7)
@@ -191,7 +191,7 @@ def test_a_killed_training_leaves_the_old_tokenizer_or_the_new_one(tmp_path, mon
 
     for _ in kills(monkeypatch, tmp_path / "old", out, again):
         seen.add([old.hash, new.hash].index(dp.Tokenizer.load(out).hash))
-        assert dp.verify(str(out))[str(out)] == []
+        assert dp.tools.verify(str(out))[str(out)] == []
         assert again().hash == new.hash
         assert bytes_of(out) == bytes_of(tmp_path / "new")
     assert seen == {0, 1}

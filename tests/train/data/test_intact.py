@@ -27,7 +27,8 @@ def test_a_flipped_bit_is_found_before_training(make_shards, config, tmp_path, n
     """In tokens, document ends and masks of both splits: a sentence with the file and the command, and no work."""
     shards = make_shards(tmp_path / "s", masked=True)
     flip(shards.path / name, 64)
-    with pytest.raises(CorruptShard, match=rf"{name}: its bytes are not .*`dataprep verify .*{tmp_path.name}/s` lists"):
+    says = rf"{name}: its content has changed .*`dataprep verify .*{tmp_path.name}/s` lists"
+    with pytest.raises(CorruptShard, match=says):
         train(shards.path, out=tmp_path / "run", config=config, quiet=True)
     assert not (tmp_path / "run").exists()
 

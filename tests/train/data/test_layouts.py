@@ -169,7 +169,7 @@ def test_an_id_outside_the_vocabulary_is_said(in_memory, how):
     """A flipped bit makes an id that the model has no row for: a sentence, not an assertion on the card."""
     shards = in_memory([40, 9])
     shards.vocab_size = 48
-    with pytest.raises(CorruptShard, match="memory holds ids outside its vocabulary of 48; check it with"):
+    with pytest.raises(CorruptShard, match="memory contains ids outside its vocabulary of 48; check it with"):
         layout = layout_of(shards, how, 8)
         layout.rows(np.arange(len(layout)))
 

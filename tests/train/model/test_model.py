@@ -165,9 +165,9 @@ def test_presets_have_the_size_of_their_name():
         ({"n_layers": 0}, "n_layers=0 must be a whole number above 0"),
         ({"context": 1.5}, "context=1.5"),
         ({"tied": 1}, "tied=1 must be True or False"),
-        ({"positions": "absolute"}, "positions='absolute' must be rope or learned"),
+        ({"positions": "absolute"}, "positions='absolute' must be rope, learned"),
         ({"norm": []}, r"norm=\[\] must be rms or layer"),
-        ({"feed_forward": None}, "feed_forward=None must be swiglu or gelu"),
+        ({"feed_forward": None}, "feed_forward=None must be swiglu, gelu"),
         ({"norm_eps": 0}, "norm_eps=0 must be a number from 1e-12 to 0.1"),
     ],
 )

@@ -64,7 +64,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"
-            msg = f"this input file of {folder.url} {state}; put it back as it was"
+            msg = f"this input file of {folder.url} {state}; restore the original file"
             raise ReadError(msg, url)
         piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
         parts.append(Part((piece,), reader))

@@ -36,7 +36,7 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
 
     Raises PlanError if its input files have their texts in different fields.
     """
-    inputs = list(first_inputs(parts))
+    inputs = [(reader.plain, url) for reader, url in first_inputs(parts)]
     names = sorted({getattr(reader, "text", "text") for reader, _ in inputs}) or ["text"]
     require(len(names) == 1, f"the input files have their texts in different fields ({', '.join(names)}); read them "
             "in several calls, and use restore= for each")  # fmt: skip

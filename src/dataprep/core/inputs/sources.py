@@ -18,7 +18,7 @@ def sources_of(docs: Dataset) -> set[str] | None:
     """Return the sources of a Dataset's documents if they are known before reading, else None."""
     if any(isinstance(part.reader, Sealed) for part in docs.parts):
         return sources_in(docs.stats)
-    if any(getattr(part.reader, "source", "") for part in docs.parts):  # a field of each record names it
+    if any(getattr(part.reader.plain, "source", "") for part in docs.parts):  # a field of each record names it
         return None
     return {piece.source for part in docs.parts for piece in part.slices} or None
 

@@ -251,7 +251,7 @@ def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
 
 
 def _listed(url: str, id_: int) -> str | None:
-    """Return the input file of a document of a sealed Dataset, followed through the Datasets that it was made of."""
+    """Return the input file of a document of a sealed Dataset, followed through the Datasets from which it was made."""
     origin = Folder(url.partition(f"/{STEPS}/")[0]).any_origin
     for row in origin.files if origin is not None else ():
         home = home_of(row.url)

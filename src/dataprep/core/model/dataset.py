@@ -58,7 +58,7 @@ class Dataset(Documents):
         left_out: the files that were listed but are not read.
         max_bad_files: ReadError is raised if more files than this are bad (damaged, or with too many bad records); None
             sets no limit.
-        last: an object that notes the batch that was read last; None: no batch is noted.
+        last: an object that records the batch that was read last; None: no batch is recorded.
         hashes: the known content hashes of input files, which are not computed again.
         given_in: the working folder in which `url` was given.
     """
@@ -73,7 +73,7 @@ class Dataset(Documents):
     given_in: str = field(default_factory=here, compare=False, repr=False)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        """Raise PlanError if a relative path was given, and the working folder has changed since then."""
         if self.url is not None:
             check_here(self.given_in, [self.url])
         for part in self.parts:
@@ -256,7 +256,7 @@ class Dataset(Documents):
         - similarity: the similarity of the two documents, 0 to 1.
         - source: the source of the dropped document.
         - bytes: the size of the dropped document's text, in UTF-8 bytes, when the stage read it.
-        - value: the number that the filter compared, such as a score.
+        - value: the number that the filter compared with its threshold, such as a score.
         - label: the label of a classifier, such as the language.
         """
         return self._tables(folder.DROPS)
@@ -308,7 +308,7 @@ class Dataset(Documents):
 
         Raises PlanError if the Dataset is not sealed, or has stages that were not run.
         """
-        known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
+        known = "only a sealed Dataset records what was removed; run a Pipeline first, and use its result"
         require(self._is_counted, known)
         self.check_here()
         home = Folder(str(self.url))

@@ -49,7 +49,7 @@ class Documents:
     manifest: Manifest | None
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        """Raise PlanError if a relative path was given, and the working folder has changed since then."""
         raise NotImplementedError
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -263,7 +263,7 @@ def _check_ours(url: str) -> None:
         except (ReadError, OSError, ValueError, pa.ArrowException):  # damaged, or not of these formats
             columns = []
         if columns[: len(B.FIXED)] != list(B.FIXED):
-            msg = f"{url} exists and does not hold documents that dataprep wrote; choose another file as out"
+            msg = f"{url} exists and does not contain documents that dataprep wrote; choose another file as out"
             raise StaleOutput(msg)
 
 

@@ -72,18 +72,18 @@ class _Function(Stage):
             raise blame.wrong_answer(self, values[row], wrong, batch, row) from e
 
     def recipe(self) -> Any:
-        """Return what the key depends on: the function, or `version` if it was given."""
+        """Return the value on which the key depends: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
 
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keep or drop each document by the result of a plain function, whose parameter names are column names.
+    """Keep or drop each document by the result of a plain function, whose parameters are named after columns.
 
     Args:
         fn: the function. It must return a str to drop the document with that reason, False to drop it with the
             function's name as the reason, or None or True to keep it.
-        version: a text that identifies a function whose source code Python cannot find; change the text when the
+        version: a string that identifies a function whose source code Python cannot find; change the string when the
             function changes.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
@@ -111,13 +111,13 @@ class Filter(_Function):
 
 @dataclass(frozen=True, repr=False)
 class Map(_Function):
-    """Rewrite each document's text by a plain function, or add columns; its parameter names are column names.
+    """Rewrite texts or add columns with a plain function, whose parameters are named after columns.
 
     Args:
         fn: the function. It must return the new text (str), or a dict with the values of the new columns, and with
             "text" if the text changes.
         adds: {name: Arrow type} of the new columns.
-        version: a text that identifies a function whose source code Python cannot find; change the text when the
+        version: a string that identifies a function whose source code Python cannot find; change the string when the
             function changes.
 
     >>> def stripped(text): return text.strip()

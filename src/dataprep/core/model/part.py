@@ -145,7 +145,7 @@ class Part:
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        """Raise PlanError if a relative path was given, and the working folder has changed since then."""
         check_here(self.given_in, (piece.url for piece in self.slices))
         for stage in self.stages:
             stage.check_here()

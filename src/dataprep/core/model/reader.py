@@ -86,6 +86,11 @@ class Reader:
         """The columns that the reader yields in addition to id, text, source and meta, as {name: type}."""
         return {}
 
+    @property
+    def plain(self) -> Reader:
+        """The reader that has the options of the format: this one, unless it only adds columns to another."""
+        return self
+
     def named(self, piece: Slice) -> str:  # noqa: ARG002
         """Return the parts of the path that the documents of a slice contain, such as the path in `meta`, for keys."""
         return ""
@@ -107,10 +112,11 @@ class Reader:
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
-        """Return the slices of a file, one per task, as (start, stop, bytes), of about `target` bytes each."""
+        """Return the slices of a file, one per task, as (start, stop, bytes): equal ones of up to `target` bytes."""
         if not self.enters(url) or n_bytes <= target:
             return [(0, None, n_bytes)]
-        return [(a, b, b - a) for a, b in itertools.pairwise([*range(0, n_bytes, target), n_bytes])]
+        n = -(-n_bytes // target)
+        return [(a, b, b - a) for a, b in itertools.pairwise(n_bytes * i // n for i in range(n + 1))]
 
     def enters(self, url: str) -> bool:
         """Return whether a slice of the file can be read without the bytes before it."""
@@ -143,9 +149,10 @@ def recorded(reader: Reader) -> dict[str, Any] | None:
     """Return a reader of this package as JSON, for origin.json; None for others."""
     kind = type(reader)
     fields = {f.name: getattr(reader, f.name) for f in dataclasses.fields(reader)}  # type: ignore[arg-type]
-    if kind.__module__.partition(".")[0] != "dataprep" or any(isinstance(value, Reader) for value in fields.values()):
+    inner = {name: recorded(value) for name, value in fields.items() if isinstance(value, Reader)}
+    if kind.__module__.partition(".")[0] != "dataprep" or (inner and reader.plain is reader) or None in inner.values():
         return None
-    return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader)}  # type: ignore[call-overload]
+    return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader) | inner}  # type: ignore[call-overload]
 
 
 def reader_of(record: dict[str, Any] | None) -> Reader | None:
@@ -157,7 +164,12 @@ def reader_of(record: dict[str, Any] | None) -> Reader | None:
         return None
     if set(record["fields"]) - {f.name for f in dataclasses.fields(kind)}:  # type: ignore[arg-type] # of a later version
         return None
-    return kind(**{name: _tuples(value) for name, value in record["fields"].items()})
+    fields = {name: reader_of(value) if _is_reader(value) else value for name, value in record["fields"].items()}
+    return kind(**{name: _tuples(value) for name, value in fields.items()})
+
+
+def _is_reader(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"module", "name", "fields"}
 
 
 def _tuples(value: Any) -> Any:

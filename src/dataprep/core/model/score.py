@@ -110,12 +110,12 @@ def number_or_null(values: Any) -> pa.DoubleArray:
 
 @dataclass(frozen=True)
 class Score(Stage):
-    """Adds the scores of a filter as columns, and drops nothing.
+    """Add the scores of a filter as columns, and drop nothing.
 
     Args:
-        filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
-            column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would
-            keep it.
+        filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter, there is
+            one column, NAME_reason: the reason for which the filter would drop the document, or null if it would keep
+            the document.
     """
 
     only_drops: ClassVar[bool] = True

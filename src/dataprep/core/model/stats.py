@@ -226,7 +226,7 @@ class StageStats:
         return self.total({why: self.dropped.get(why, {}).get(source, Amount()) for why in self.moved})
 
     def hidden(self) -> StageStats:
-        """Return the same statistics without names of sources and people, and without texts."""
+        """Return the same statistics without the names of sources and people, and without texts."""
         counts = Counter({name: n for name, n in self.counts.items() if name not in self.private})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
         cuts = {
@@ -376,7 +376,7 @@ class Stats:
         return [alarm for stage in self.stages for alarm in stage.alarms()]
 
     def hidden(self) -> Stats:
-        """Return the same statistics without names of sources and people, and without texts."""
+        """Return the same statistics without the names of sources and people, and without texts."""
         return Stats([stage.hidden() for stage in self.stages])
 
     def to_json(self) -> list[dict[str, Any]]:

@@ -232,7 +232,7 @@ class Drop:
     Attributes:
         id: the dropped document.
         stage: the stage that dropped it.
-        reason: the reason of the drop.
+        reason: the reason for which the document was dropped.
         duplicate_of: the document that was kept instead.
         duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the same as that of `id`.
         similarity: the similarity of the documents `id` and `duplicate_of`.

@@ -1,11 +1,11 @@
 """Unread files: files passed to `dp.read` that were not read, as listed in the table OUT/unread.parquet of a Dataset.
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
-`not_a_chat`, `empty` and `unreadable`. Later, when the other files are read, rows are added for files that are `empty`
-(without a record), `unreadable` or `quarantined` (they ended a worker twice), and for archives with records that were
-dropped because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided into segments
-(`segmented`). The table exists only if it has rows. Files that are bad when they are read are counted against
-`Dataset.max_bad_files`.
+`attachment`, `not_a_chat`, `empty` and `unreadable`. Later, when the other files are read, rows are added for files
+that are `empty` (without a record), `unreadable` or `quarantined` (they ended a worker twice), and for archives with
+records that were dropped because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided
+into segments (`segmented`). The table exists only if it has rows. Files that are bad when they are read are counted
+against `Dataset.max_bad_files`.
 """
 
 from __future__ import annotations

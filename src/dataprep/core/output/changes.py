@@ -12,8 +12,8 @@ from dataprep.store import files
 from .layout import Folder, home_of
 from .state import TOKENS, Origin, OriginFile, Recipe
 
-UNKNOWN = "its input or its code is another"
-UNLISTED = f"{UNKNOWN}; which, is not known: the folder does not list its input files, as after a stage that hides them"
+UNKNOWN = "its input or its code has changed"
+UNLISTED = f"{UNKNOWN}; it is not known which, since no input files are listed, for example because a stage hides them"
 LONGEST = 60  # characters of a value that are shown
 SHOWN = 5  # names of files in a sentence
 SEALED = "Sealed"  # the reader of shards of Datasets
@@ -131,7 +131,7 @@ def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str
             if was["fields"].get(name) != now["fields"].get(name):
                 return f"{now['label']} has {name}={values[0]} there, and {name}={values[1]} now"
         if was != now:
-            return f"the class or version of {now['label']} is another"
+            return f"the class or version of {now['label']} has changed"
     return ""
 
 

@@ -93,8 +93,8 @@ class Work(Generic[T]):
 
     Attributes:
         recipe: the recipe of the result.
-        wanted: what the work was begun for.
-        files: where new files are written.
+        wanted: the result for which the work was begun.
+        files: the folder to which new files are written.
         opened: opens the finished result in a folder.
         earlier: the folders of results of which finished parts may be kept.
         result: the finished result; None if work remains.
@@ -169,7 +169,7 @@ class Output(Generic[T]):
     Attributes:
         url: its URL.
         opened: opens the finished result in it.
-        nested: whether it is part of another.
+        nested: whether it is part of another output.
         also: the folders of other results, of which finished parts are kept, too.
         inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
@@ -249,7 +249,7 @@ class Output(Generic[T]):
             log.warning("%s", f"{e}; recreating what is missing")
             return None
         if whole and not receipts.all_whole(folder.receipts()):
-            log.warning("%s has files whose bytes were changed; recreating them", self.url)
+            log.warning("%s contains files whose content has changed; recreating them", self.url)
             return None
         return found
 
@@ -329,7 +329,7 @@ class Output(Generic[T]):
             msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)
         if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
-            what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
+            what = f"{changes.changed[0]} changed, and documents of it were forgotten by their positions in it"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
         works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]

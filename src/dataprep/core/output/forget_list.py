@@ -70,4 +70,4 @@ def stale(out: str, kind: str) -> StaleOutput:
     """Return the error for a finished folder that may contain documents which were forgotten after it was made."""
     way = f"run `dataprep forget {out}`, which removes them from it, or run again with replace=True"
     way = "build it again with replace=True" if kind == INDEX else way
-    return StaleOutput(f"documents that {out} may hold were forgotten since it was made: {way}")
+    return StaleOutput(f"documents that {out} may contain were forgotten since it was made: {way}")

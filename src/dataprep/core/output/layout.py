@@ -298,7 +298,7 @@ def step_name(number: int, label: str, key: str) -> str:
 
 
 def is_same_estimator(one: str, other: str) -> bool:
-    """Return whether two names of Estimators' folders have the same number and label, whatever their keys."""
+    """Return whether two names of Estimators' folders have the same number and label, regardless of their keys."""
     return one[:-STEP_DIGITS] == other[:-STEP_DIGITS]
 
 

@@ -54,7 +54,7 @@ def one_result(*urls: str) -> Iterator[Callable[[], None]]:
 
 
 def opened(url: str, opens: Callable[[], T]) -> T:
-    """Return `opens()`, which opens the result in `url`; again if the result was replaced meanwhile."""
+    """Return `opens()`, which opens the result in `url`; call it again if the result was replaced in the meantime."""
     for _ in range(TRIES - 1):
         with contextlib.suppress(Replaced), one_result(url):
             return opens()

@@ -120,7 +120,7 @@ def check_file(url: str, what: str, *begins: str) -> None:
     Empty files may also be replaced, and so may JSON files that have a checksum and the fields named by one of
     `begins`, in any order, since a later version may write another field first.
 
-    - begins: how the files begin that may be replaced, without white space and in lower case.
+    - begins: the first characters of files that may be replaced, without white space and in lower case.
     """
     if files.is_dir(url):
         msg = f"{url} is a folder; pass a file"

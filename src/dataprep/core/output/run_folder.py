@@ -72,7 +72,7 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
     """
     found = [folder for folder in walk(url) if folder.kind != TOKENS and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:
-        msg = f"{url} holds no sealed Dataset{_instead(url)}; pass the folder that `dataprep run` or Pipeline.run wrote"
+        msg = f"{url} contains no sealed Dataset{_instead(url)}; pass a folder of `dataprep run` or Pipeline.run"
         raise PlanError(msg)
     return found
 

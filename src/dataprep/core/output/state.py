@@ -184,7 +184,7 @@ class OriginFile(StateRecord):
     """An input file, or a shard of a Dataset that is the input.
 
     Attributes:
-        url: where it was, without passwords.
+        url: its URL, without passwords.
         file: its number; for a Dataset, the number that is added to its file numbers.
         source: its name as a source.
         reader: index in `Origin.readers`.
@@ -328,7 +328,7 @@ class TokenManifest(StateRecord):
         template: the chat template, for shards of chats.
         template_ends: the template's bos and eos, as texts.
         speakers: {role: the most frequent name of its authors, or None}.
-        special_in_text: how often texts spell each special token.
+        special_in_text: the number of times that texts spell each special token.
         mixture: the plan with the shares of the sources.
         imported: the files that `import_tokens` read.
         forgotten: as in `Recipe`.

@@ -23,8 +23,9 @@ from dataprep.store import files
 from ..model.dataset import Dataset
 from ..model.ledger import Ledger
 from ..model.part import Part
+from .queue_runner import Queue
 from .ray_runner import Ray
-from .runner import WORKER_BYTES, Runner, memory_of, runner_of
+from .runner import WORKER_BYTES, Local, Runner, memory_of, runner_of
 from .trial import Reserved, Trial
 
 T = TypeVar("T")
@@ -63,6 +64,11 @@ class Context:
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
+
+    def start(self) -> None:
+        """Begin in the background what a Local must do before its first task."""
+        if isinstance(self.runner, Local):
+            self.runner.start()
 
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:
@@ -109,8 +115,8 @@ def sees_all(runner: Runner) -> bool:
 
 
 def place_of(out: str, runner: Runner | None) -> str:
-    """Return the folder `out`; for Ray its absolute path, since workers on other nodes have other current folders."""
-    is_apart = isinstance(context_of(runner).runner, Ray) and files.is_local(out)
+    """Return the folder `out`; as an absolute path if workers may be on other machines, with other current folders."""
+    is_apart = isinstance(context_of(runner).runner, (Ray, Queue)) and files.is_local(out)
     return os.path.abspath(files.path_of(out)) if is_apart else out
 
 

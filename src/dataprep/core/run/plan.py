@@ -148,11 +148,13 @@ class Plan:
             msg = f"keep_dropped=True would keep what {(*hiding, 'a stage that made the input')[0]} hides; leave it out"
             raise PlanError(msg)
 
-    def prepare(self, workers: int) -> None:
+    def prepare(self, context: Context) -> None:
         """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
-        if workers == 1:
+        if context.workers == 1:
             return
+        if len(self.docs.parts) > 1:
+            context.start()
         for reader in dict.fromkeys(part.reader for part in self.docs.parts):
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
@@ -187,7 +189,7 @@ def hides_input(docs: Dataset) -> bool:
 
 
 def _is_hidden(home: Folder) -> bool:
-    """Return whether the input of a Dataset, or of a Dataset that it was made of, is hidden."""
+    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
     if home.readable is None or (origin := home.origin) is None:
         return home.readable is not None
     return any(map(_is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))
@@ -209,7 +211,7 @@ def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
             raise PlanError(msg)
         at = home_of(piece.url)
         if at is not None and any(files.is_inside(out, at.path(name)) for name in DATASET_FILES):
-            msg = f"{out} is inside the input {at.url}, among its own files; choose another folder as out"
+            msg = f"{out} is inside the input {at.url}, next to its files; choose another folder as out"
             raise PlanError(msg)
     for listed in dict.fromkeys(piece.listed for part in docs.parts for piece in part.slices if piece.listed):
         if any(files.would_list(listed, files.join(home, name)) for name in (MANIFEST, "data/part-00000-000.parquet")):

@@ -5,25 +5,27 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, need, portable
+from dataprep.errors import WorkerDied, counted, need, portable, require
 from dataprep.store.place import here
 from dataprep.store.progress import track
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
+from .queue_job import difference, versions
 from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-ADVICE = "allow more memory, or find what ends the process by Serial()"
+ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Ray:
 
     Args:
         address: the address of the cluster, as for `ray.init`.
+        num_cpus: the number of CPUs that the cluster reserves for a task.
+        resources: other resources that the cluster reserves for a task, by name, such as {"ingest": 1}.
+        runtime_env: the environment of the workers, as for `ray.init`; it takes effect if this object connects first.
+        max_retries: how often a task is repeated whose worker or machine was lost, as when it was preempted.
         memory: the maximum memory of all workers together, in bytes or as text like "4GB"; each worker may use an equal
             share.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit. With a limit, a Ray
@@ -39,17 +45,25 @@ class Ray:
     """
 
     address: str | None = None
+    num_cpus: float = field(default=1, kw_only=True)
+    resources: Mapping[str, float] | None = field(default=None, kw_only=True)
+    runtime_env: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    max_retries: int = field(default=ATTEMPTS - 1, kw_only=True)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
         check_timeout(self.timeout)
+        require(self.num_cpus > 0, f"num_cpus={self.num_cpus!r} must be above 0")
+        require(self.max_retries >= 0, f"max_retries={self.max_retries!r} must be 0 or more")
 
     @property
     def workers(self) -> int:
-        """The number of CPUs of the cluster."""
-        return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
+        """The number of tasks for which the cluster has CPUs and the other resources, at least 1."""
+        wanted = {"CPU": self.num_cpus, **(self.resources or {})}
+        there = self._ray().cluster_resources()
+        return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -61,14 +75,18 @@ class Ray:
     def _ray(self) -> Any:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
-            ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error")
+            ray.init(
+                address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env), include_dashboard=False,
+                log_to_driver=False, logging_level="error",
+            )  # fmt: skip
         return ray
 
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         ray, n = self._ray(), at_once(self)
         share = None if self.memory is None else f"{(parse_bytes(self.memory) // n) >> 20} MiB"
         limited = share is not None or self.timeout is not None
-        remote = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
+        options = {"num_cpus": self.num_cpus, "resources": dict(self.resources or {}), "max_retries": self.max_retries}
+        remote = ray.remote(**options)(_work_elsewhere)
         sent = cloudpickle.dumps(task)
         most = n + (self.memory is None)  # one more: no worker waits
         waiting = iter(enumerate(items))
@@ -78,7 +96,7 @@ class Ray:
         def start(index: int, item: T) -> None:
             alone = Local(1, memory=share, timeout=self.timeout)
             apart = alone if limited or getattr(item, "skips_bad", False) else None
-            busy[remote.remote(sys.path, here(), sent, cloudpickle.dumps(item), apart)] = index
+            busy[remote.remote(versions(), sys.path, here(), sent, cloudpickle.dumps(item), apart)] = index
 
         try:
             for wanted in range(len(items)):
@@ -90,7 +108,7 @@ class Ray:
                     if wanted in done:
                         break
                     for reference in ray.wait(list(busy), num_returns=1)[0]:
-                        done[busy[reference]] = _answer(ray, reference, items[busy[reference]])
+                        done[busy[reference]] = _answer(ray, reference, items[busy[reference]], self.max_retries + 1)
                         del busy[reference]
                 found = done.pop(wanted)
                 if isinstance(found, Exception):
@@ -101,8 +119,11 @@ class Ray:
                 ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
 
 
-def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
-    """Return the result of a task that has ended, or the error to raise."""
+def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:
+    """Return the result of a task that has ended, or the error to raise.
+
+    - attempts: how often the task was begun if its workers ended.
+    """
     known = ray.exceptions
     try:
         answer, raised = ray.get(reference)
@@ -110,7 +131,7 @@ def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
         error: Exception = e.cause if isinstance(e, known.RayTaskError) and isinstance(e.cause, Exception) else e
         if isinstance(e, (known.WorkerCrashedError, known.OutOfMemoryError)):
             ended = "memory ran out" if isinstance(e, known.OutOfMemoryError) else "a worker ended"
-            error = WorkerDied(f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}")
+            error = WorkerDied(f"{ended} {counted(attempts, 'time')} during the task {str(item)[:200]}; {ADVICE}")
         elif isinstance(error, known.RayError) and not isinstance(error, known.RayTaskError):
             error = _failed(item, error)  # a task was cancelled, or a node ended
         if error is not e:
@@ -130,11 +151,12 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
 
 
 def _work_elsewhere(
-    path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
+    theirs: dict[str, str], path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
 ) -> tuple[bytes, None] | tuple[None, bytes]:
     """Run a task in a Ray worker, with the module search path and, if it exists, the working folder of the driver.
 
     Args:
+        theirs: the versions of the driver.
         path: the module search path of the driver.
         folder: the working folder of the driver.
         task: the pickled task.
@@ -149,6 +171,8 @@ def _work_elsewhere(
     with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
         os.chdir(folder)
     try:
+        differ = difference(theirs)
+        require(not differ, f"{platform.node()} has {differ}; install the same versions there, or pass runtime_env=")
         if apart is None:
             return work(task, item), None
         own = kept(apart, lambda: apart)  # whose process later tasks use, too

@@ -28,6 +28,7 @@ from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop, no_ctrl_c
 
 from ..model.blame import raised
+from ..model.forked import start_server
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
 from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
@@ -75,7 +76,7 @@ def runner_of(runner: Runner | None) -> Runner:
     missing = [name for name in ("map", "workers", "memory") if runner is not None and not hasattr(runner, name)]
     if missing:
         msg = (
-            f"runner={runner!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no "
+            f"runner={runner!r} must be a Runner such as dp.tools.Serial() or dp.tools.Local(2); it has no "
             f"{' and no '.join(missing)}"
         )
         raise PlanError(msg)
@@ -147,7 +148,7 @@ class Serial:
         check_memory(self.memory)
         if timeout is not None:
             msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
-            msg += f"use dp.Local(1, timeout={timeout!r})"
+            msg += f"use dp.tools.Local(1, timeout={timeout!r})"
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
@@ -169,9 +170,11 @@ class Local:
             machine's memory. If the processes use more, the largest one is killed.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit.
 
-    The work of a killed process is retried. Processes are spawned, since fork is unsafe with Arrow's threads. They
-    belong to this object and end when it is freed or the program ends. Starting a process takes a second, so pass the
-    same object to several pipelines.
+    The work of a killed process is retried. The processes belong to this object, and end when it is freed or the
+    program ends. On Linux, they are forked by one process without threads, the server, which imports dataprep and
+    starts with the first Local that works; it is the `forkserver` of Python's `multiprocessing`, and ends with the
+    program. On other systems, each process imports dataprep anew, which takes a second; pass the same object to several
+    pipelines there.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -196,6 +199,11 @@ class Local:
         if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):
             return Serial().map(task, items, label)  # one item gains nothing from another process
         return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
+
+    def start(self) -> None:
+        """Start the server of the processes in the background, if this system has one; the first task does it, too."""
+        guard()
+        start_server()
 
     def map_pickled(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
         """Yield the results of a task that cloudpickle wrote, in item order."""
@@ -241,6 +249,10 @@ class Local:
                 del running[wanted]
                 crashes.counts.pop(wanted, None)
                 yield cloudpickle.loads(answer)
+
+    def stop(self) -> None:
+        """End the processes, with what they do; the next task starts new ones."""
+        self._own.stop()
 
     def _why(self, cause: str) -> str:
         """Return a description of why a worker ended."""

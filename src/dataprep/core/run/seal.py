@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from dataprep.store import files, receipts
+from dataprep.store.background import Background
 
 from ..model import batch as B
 from ..model.batch import Batch
@@ -41,7 +42,7 @@ class Seal:
     It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
 
     Attributes:
-        places: where they are written.
+        places: the folders to which they are written.
         codec: the Parquet compression.
         ledgers: function that returns the ledgers in which a part's stages are recorded.
     """
@@ -111,6 +112,8 @@ def write_shard(
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
+    A thread compresses and writes a batch while the next one is made.
+
     - flow: the remaining batches of documents.
     - codec: the Parquet compression.
     - schema: the schema of the file if there are no batches.
@@ -119,22 +122,27 @@ def write_shard(
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
-    with files.atomic(url) as f:
+    with files.atomic(url) as f, Background("write") as background:
         writer = None
         for batch in flow.until(most):
             schema = batch.schema
             writer = writer or ShardWriter(f, schema, codec)
-            writer.write(batch)
+            background.call(_write, writer, digest, batch)
             facts["docs"] += batch.num_rows
             facts["bytes"] += B.text_bytes(batch)
             facts["last_id"] = str(B.ids(batch).max())
-            _digest(digest, batch)
+        background.wait()
         if writer is None:
             schema = flow.schema or schema
             writer = ShardWriter(f, schema, codec)
         facts["columns"] = [[c.name, str(c.type)] for c in schema]
         writer.close()
     return facts | {"content": digest.hexdigest()}
+
+
+def _write(writer: ShardWriter, digest: Any, batch: Batch) -> None:
+    writer.write(batch)
+    _digest(digest, batch)
 
 
 def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:

@@ -5,11 +5,13 @@ It is handed over to pipelines in a Context (`context.py`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pyarrow.parquet as pq
 
+from dataprep.errors import ReadError
 from dataprep.store import compress, files, hashes
 
 from ..model import batch as B
@@ -20,6 +22,7 @@ from ..model.reader import Slice
 from ..model.stage import Head
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
+HEAD_BYTES = 4 << 20  # of a compressed file, whose ratio is measured
 MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
 
 
@@ -133,6 +136,9 @@ def _read_share(piece: Slice, position: int, rows: int) -> float:
     whole: float = files.size(piece.url) if piece.stop is None else piece.stop
     if piece.stop is None and files.is_compressed(piece.url):  # measure decompressed bytes per stored byte at the head
         with compress.windows(compress.MAX_WINDOW_BYTES), files.open_read(piece.url) as f:
-            n = len(f.read(4 << 20))
+            n = 0
+            with contextlib.suppress(ReadError):  # a damaged file is measured up to the damage
+                while n < HEAD_BYTES and (data := f.read(1 << 16)):
+                    n += len(data)
             whole *= n / max(1, int(f.raw.raw.tell()))  # type: ignore[attr-defined]  # our decompressor, buffered
     return float(min(1.0, max(1.0, position - piece.start) / max(1.0, whole - piece.start)))

@@ -15,19 +15,21 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.util import Finalize
 from typing import Any
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.store.stopping import at_stop, leave_memory, stop
 
+from ..model import forked
 from ..model import process as this_process
 
 GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
     "Local starts fresh Python processes, which import your script first: "
-    'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
+    'put its work under `if __name__ == "__main__":` (or use dp.tools.Serial())'
 )
 POLL = 0.1  # seconds between two looks at the memory of workers
 TIME, MEMORY = "time", "memory"  # why a worker was ended
@@ -70,12 +72,13 @@ class Workers:
         return Workers, ()
 
     def started(self, n: int) -> Pool:
-        """Return the pool, of `n` processes; it is kept, since a new process takes a second for imports."""
+        """Return the pool, of `n` processes; it is kept for later tasks."""
         if self.pool is None:
             at_stop(self)
-            spawn = multiprocessing.get_context("spawn")
-            reading = spawn.Value(ctypes.c_int64, -1, lock=False)
-            self.pool = Pool(ProcessPoolExecutor(n, spawn, initializer=_begin, initargs=(reading,)), reading)
+            context = forked.context()
+            reading = context.Value(ctypes.c_int64, -1, lock=False)
+            given = (reading, dict(os.environ))
+            self.pool = Pool(ProcessPoolExecutor(n, context, initializer=_begin, initargs=given), reading)
         return self.pool
 
     @contextmanager
@@ -155,12 +158,17 @@ def _cause(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-def _begin(reading: Any) -> None:
+def _begin(reading: Any, environment: Mapping[str, str]) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
 
     At its end the worker leaves its memory to the system.
+
+    - reading: the shared memory in which the parent sees the slice that this worker reads.
+    - environment: the environment variables of the parent.
     """
     atexit.register(leave_memory)
+    Finalize(None, atexit._run_exitfuncs, exitpriority=-1)  # noqa: SLF001 - before Python 3.13, a fork does not call them
+    forked.replace_state(environment)
     this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()

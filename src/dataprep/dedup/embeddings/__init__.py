@@ -1,1 +1,1 @@
-"""Implementation of SemDeDup: documents as vectors, learnt or given, clustered and compared."""
+"""Implementation of SemDeDup: documents as vectors, learned or given, clustered and compared."""

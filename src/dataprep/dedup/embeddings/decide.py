@@ -56,8 +56,8 @@ class AssignClusters(Pass[Part]):
     Attributes:
         dim: the number of dimensions of a vector.
         partitions: the number of partitions, which are groups of clusters.
-        keep: which copy of a document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a
-            rule of `keep.py`, such as "first".
+        keep: the copy of a document that is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or
+            a rule of `keep.py`, such as "first".
     """
 
     folder = "assign"
@@ -146,7 +146,7 @@ class DecideClusters(Pass[int]):
         n_groups: the number of groups of input parts; the file has one section per group.
         limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
         n_old: the number of parts of older Datasets, which come first and whose documents are all kept.
-        drops_all: also new documents for which others are dropped are dropped.
+        drops_all: new documents for which others are dropped are dropped, too.
         held_bytes: the vectors of the partition are held in memory if they have at most this many bytes.
         kept_bytes: memory for the vectors of kept documents. The receipt (the task's record) states the number of
             dropped documents, the number of compared pairs and the size of the largest cluster.

@@ -231,7 +231,7 @@ class CosineLimit:
 
     Attributes:
         cosine: the cosine in ten-thousandths.
-        keep: how many of the documents with exactly this cosine are kept: the ones with the smallest ids.
+        keep: the number of documents with exactly this cosine that are kept, which are those with the smallest ids.
     """
 
     cosine: int

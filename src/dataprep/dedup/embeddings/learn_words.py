@@ -91,7 +91,7 @@ class LearnWords(Pass[int]):
     Attributes:
         dim: the number of dimensions of a vector.
 
-    The receipt states the size of the sample ("sample_bytes") and the number of words learnt ("words").
+    The receipt states the size of the sample ("sample_bytes") and the number of learned words ("words").
     """
 
     folder = "words"
@@ -106,7 +106,7 @@ class LearnWords(Pass[int]):
 
         - item: unused, since there is one task.
 
-        Returns {"sample_bytes": characters in the sample, "words": learnt words}.
+        Returns {"sample_bytes": characters in the sample, "words": learned words}.
         """
         texts = self._texts()
         counts: Counter[str] = Counter()

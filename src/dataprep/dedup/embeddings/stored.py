@@ -46,7 +46,7 @@ def _vectors_of(home: Folder, embed: str, first: int) -> StoredVectors | None:
     """Return the vectors in the steps of a Dataset, or None.
 
     - embed: as in keep_vectors.
-    - first: where the Dataset's ids begin among those of all documents.
+    - first: the index of the Dataset's first id among those of all documents.
     """
     fitted = {fit.get("vectors_of") for fit in home.sealed.fits} - {None}
     for step in home.steps if fitted else ():

@@ -130,7 +130,7 @@ class StoredVectors:
 
     Attributes:
         urls: files of EmbedDocuments, in order of ids.
-        shift: what leads from an id to the id in the files, modulo 2^64.
+        shift: the number to add to an id to get the id in the files, modulo 2^64.
     """
 
     urls: tuple[str, ...]

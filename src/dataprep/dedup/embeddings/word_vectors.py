@@ -38,7 +38,7 @@ class WordTable(NamedTuple):
     Attributes:
         keys: the hashes of words, one per slot of the table (open addressing).
         rows: for each slot, the word's row in `vectors`; -1 if the slot is free.
-        vectors: int16[:, dim], the vectors of the learnt words, then RARE random vectors for other words.
+        vectors: int16[:, dim], the vectors of the learned words, then RARE random vectors for other words.
     """
 
     keys: U64
@@ -62,11 +62,11 @@ def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
 
 
 def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
-    """Return the table of word vectors: the learnt ones, and RARE random ones for words that were not learnt.
+    """Return the table of word vectors: the learned ones, and RARE random ones for other words.
 
     Args:
-        vocabulary: the learnt words.
-        weighted: float64[words, dim], the learnt vectors times their weights.
+        vocabulary: the learned words.
+        weighted: float64[words, dim], the learned vectors times their weights.
         texts: a sample; if it is large enough, directions that most of its documents share are removed from all
             vectors.
         seed: decides the random vectors.

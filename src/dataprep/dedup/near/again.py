@@ -43,7 +43,7 @@ def verdicts_at(
     """Return the verdicts of a MinHash at another threshold: a VERDICT for each dropped document, in order of ids.
 
     - steps: the folders of the steps of the run, one of which has the stored candidates.
-    - fit: what the manifest states about the MinHash (`fits`).
+    - fit: the entry of the manifest about the MinHash (`fits`).
     - keep: the MinHash's parameter `keep`.
     - n_older: the number of Datasets in the MinHash's parameter `against`.
 

@@ -141,6 +141,6 @@ def resolve(**given: Any) -> BandSettings:
     require(
         made.found(measure) >= LEAST,
         f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "
-        f"least {LEAST:.0%}; choose more bands or fewer rows, or neither",
+        f"least {LEAST:.0%}; choose more bands or fewer rows, or leave both out",
     )
     return made

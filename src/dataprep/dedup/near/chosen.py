@@ -88,7 +88,7 @@ class ChosenShingles(Shingles):
     Attributes:
         chosen: the columns, whose values are joined by line breaks.
         ignore: the regular expression.
-        tokens: what cuts the text into units; None: words or characters, as `unit` has it.
+        tokens: the tokenizer that divides the text into units; None: words or characters, as `unit` states.
     """
 
     chosen: tuple[str, ...] = ("text",)
@@ -101,7 +101,7 @@ class ChosenShingles(Shingles):
         return self.chosen
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
-        """Return what is compared of each document, as text."""
+        """Return the compared part of each document, as text."""
         return without(joined([values(batch, name) for name in self.chosen], "\n"), self.ignore)
 
     def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:

@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         state: 0 if the document is undecided, 1 if it is kept, 2 if it is dropped.
         kept_by: the row of the kept document that it duplicates, -1 if there is none.
         similarity: the similarity of the two documents.
-        looked: how many entries of the index of kept documents were read to decide.
+        looked: the number of entries of the index of kept documents that were read to decide.
     """
 
     state: U8
@@ -63,8 +63,8 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
     further entries are skipped.
 
     - bands: the number of keys per document.
-    - rule: when a document is dropped. Each kept document is entered into `index`; a document for which the index has
-      no space is left undecided.
+    - rule: the condition on which a document is dropped. Each kept document is entered into `index`; a document for
+      which the index has no space is left undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)
@@ -108,7 +108,7 @@ def first_match(
     - found: the numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
     - own: the contents of the document.
     - bits: the bitmap of these contents.
-    - rule: the rule that decides what is similar enough.
+    - rule: the rule that decides whether documents are similar enough.
     - table: as in `enter_set`.
     - stamp: as in `enter_set`.
     """

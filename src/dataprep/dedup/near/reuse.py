@@ -150,7 +150,7 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
 
 
 def _texts_only(part: Part) -> Part:
-    """Return what is hashed of a part: its text before verdicts, whatever its number among the files."""
+    """Return what is hashed of a part: its text before verdicts, regardless of its file number."""
     base, _ = without_drops(part)
     return replace(base, slices=tuple(replace(piece, file=0, source="") for piece in base.slices))
 

@@ -116,7 +116,7 @@ class DuplicateSearch:
         return replace(self, index=index, keeps_candidates=False).find(sketch_key=self.sketch_key, index=index)
 
     def _find(self, url: str) -> dict[str, Any]:
-        """Write the verdict table; return what was counted."""
+        """Write the verdict table; return the counts."""
         key = self.index or self.key
         steps = (self.out, *(sibling_steps(self.out) if self.index else ()))
         indexes = ((step, index) for step in steps if (index := index_in(step, key)) is not None)

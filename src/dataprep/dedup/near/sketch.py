@@ -120,7 +120,7 @@ class Shingles:
         return distinct(starts, hashes)
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
-        """Return what is compared of each document, as text."""
+        """Return the compared part of each document, as text."""
         return batch.column("text")
 
     def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
@@ -141,8 +141,8 @@ class EqualTexts:
     """The rule for exact deduplication: a document is represented by one text, and duplicates have equal texts.
 
     Attributes:
-        key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts
-            equal keys.
+        key_bits: the number of bits of a text's hash that are used as its key; tests use fewer than 64 to give
+            different texts equal keys.
     """
 
     key_bits: int = 64
@@ -199,7 +199,7 @@ class WholeText(EqualTexts):
 
 @kernel
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
-    """Return n normalised texts, offsets int64[n + 1] and UTF-8 bytes; the unchanged text replaces each empty one.
+    """Return normalised texts, as offsets int64[n + 1] and UTF-8 bytes; texts with an empty normal form are unchanged.
 
     Args:
         ends: the offsets of the normalised texts in `normal`.

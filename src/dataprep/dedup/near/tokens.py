@@ -18,7 +18,7 @@ from dataprep.unicode.text import I64, U64
 
 @dataclass(frozen=True, repr=False)
 class Tokens:
-    """A tokenizer that cuts texts into the units of which shingles are made.
+    """A tokenizer that divides texts into the units of which shingles are made.
 
     Attributes:
         name: as messages and manifests show it.
@@ -36,7 +36,7 @@ class Tokens:
 
     @property
     def unit(self) -> str:
-        """The text that stands for this tokenizer in keys: "tokens" and a hash of its content."""
+        """The text that represents this tokenizer in keys: "tokens" and a hash of its content."""
         return f"tokens {self.digest}"
 
     @classmethod

@@ -38,10 +38,10 @@ class VerifyPartition(Pass[int]):
     Attributes:
         index: the folder with the gathered candidates.
         bands: the number of keys per document.
-        rule: when a document is dropped.
+        rule: the condition on which a document is dropped.
         origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
         n_groups: the number of groups of input parts; the file has one section per group.
-        drops_all: also new documents for which others are dropped are dropped. The receipt (the task's record) states
+        drops_all: new documents for which others are dropped are dropped, too. The receipt (the task's record) states
             the numbers of dropped documents, compared pairs and skipped entries (kept documents that share a key with a
             document that has too many of them).
     """
@@ -103,7 +103,7 @@ def decide(
     An entry is a kept document that shares a key with the document to decide on; if there are too many entries, the
     rest is skipped.
 
-    - rule: when a document is dropped.
+    - rule: the condition on which a document is dropped.
     - rows: the documents' headers and contents.
     - origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new` can be dropped.
     - bands: the number of keys per document.

@@ -208,7 +208,7 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
     - records: the records of the units to look up.
     - units: the records of the `n` distinct units so far.
     - slots: int32, a hash table of their numbers.
-    - counts: how often each of them occurred.
+    - counts: the number of occurrences of each.
 
     Returns the new number of distinct units, and the number of rows written to `out`.
     """

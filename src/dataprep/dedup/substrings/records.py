@@ -52,7 +52,7 @@ def repeated(
 
     - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
       records[cuts[r]:cuts[r + 1]].
-    - n_old: so many runs, the first, are of older documents.
+    - n_old: the number of runs, at the beginning, that belong to older documents.
     - per_record, per_window: bytes of memory for a record, and for each of its windows.
     - heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not counted in the
       memory of a bin.
@@ -154,7 +154,7 @@ def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
 
     - at, size: int64[m], start and length of each range.
     - order: int64[m], numbers of ranges.
-    - shared: int64[m], how many first bytes of a range to leave out, in the order of `order`.
+    - shared: int64[m], the number of bytes to leave out at the start of each range, in the order of `order`.
     """
     total = 0
     for j in range(len(order)):

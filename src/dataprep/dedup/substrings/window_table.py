@@ -35,7 +35,7 @@ class WindowTable(NamedTuple):
         run: the start of the range in the pool.
         run_id: its document.
         run_offset: the offset of its first byte in this document.
-        fill: how much of the table, the pool and the ranges is in use.
+        fill: the number of entries of the table, the pool and the ranges that are in use.
 
     Neighbouring windows are stored together, as one range of the pool; three arrays have an entry per range.
     """

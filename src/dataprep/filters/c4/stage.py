@@ -69,7 +69,7 @@ class C4(Stage):
 
     Args:
         preset: "tfds", the published code; or "paper", whose values are min_words=3 and min_sentences=5.
-        word_split: how lines are split into words: "blanks" (runs without white space, as published), or "unicode" or
+        word_split: the definition of a word: "blanks" (runs without white space, as published), or "unicode" or
             "punctuation", as in `Gopher`. In scripts without spaces between words, a line is only one or a few words
             with "blanks".
 

@@ -78,7 +78,7 @@ class FastText:
     tables: Tables | None
 
     def likeliest(self, units: I64, data: U8) -> tuple[I32, F32] | None:
-        """Return the likeliest label of each text, an index of `labels`, and its probability; -1: it has none.
+        """Return the most probable label of each text, an index of `labels` (-1: none), and its probability.
 
         Args:
             units: as in `likeliest.likeliest`.

@@ -32,7 +32,7 @@ class Words(NamedTuple):
 
     Attributes:
         data: UTF-8 bytes of all texts.
-        offsets: int64[texts + 1], where each text begins in `data`.
+        offsets: int64[texts + 1], the offset of each text in `data`.
         ends: int64[texts + 1], the index of each text's first word.
         hashes: the hash of each word.
         starts: the offset in `data` at which each word begins.

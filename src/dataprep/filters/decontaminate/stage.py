@@ -42,9 +42,9 @@ class Decontaminate(ScoredFilter):
             empty rows.
         ngram: the number of consecutive words (a run) that must be shared. Case, and punctuation between words, are
             ignored.
-        word_split: how texts are split into words: "unicode" (docs/words.md), where composed and decomposed characters
-            are equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı`
-            is `i`; or "regex" (runs of `\w`, as published).
+        word_split: the definition of a word: "unicode" (docs/words.md), where composed and decomposed characters are
+            equal, variant forms of letters (Arabic presentation forms, ligatures, full-width letters) equal the plain
+            letters, and `ı` equals `i`; or "regex" (runs of `\w`, as published).
         min_words: the minimum number of words of a question that is searched. A question of at least `min_words` and
             fewer than `ngram` words is searched as a single run. Shorter questions are not searched, since they occur
             by chance (8 and 13 are the published bounds). The `repr` of the stage states how many questions are
@@ -125,8 +125,8 @@ class Decontaminate(ScoredFilter):
     def scores(self) -> Mapping[str, pa.DataType]:
         """Names and types of the columns that the filter adds, two for each evaluation set NAME.
 
-        decontaminate_NAME is how often runs of words of the set occur; decontaminate_NAME_questions has the numbers of
-        the questions that have these runs.
+        decontaminate_NAME is the number of occurrences of the set's runs of words; decontaminate_NAME_questions
+        contains the numbers of the questions with these runs.
         """
         kinds = (("", pa.int64()), ("_questions", QUESTIONS))
         return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}

@@ -34,7 +34,7 @@ class Buffers(NamedTuple):
         grams: the hash of each n-gram.
         slots: slot in `counts` of each unit or n-gram.
         counts: a table that counts hashes.
-        stopped: how often each stop word occurs.
+        stopped: the number of occurrences of each stop word.
     """
 
     hashes: U64

@@ -76,7 +76,7 @@ class Conversations(Stage):
             msg = f"line={self.line!r} must contain {{text}}; without it the messages would be lost"
             raise PlanError(msg)
         if self.max_bytes < 1:
-            msg = f"max_bytes={self.max_bytes!r} must be at least 1; it is the largest size of a conversation in bytes"
+            msg = f"max_bytes={self.max_bytes!r} must be at least 1; it is the maximum size of a conversation in bytes"
             raise PlanError(msg)
 
     @property

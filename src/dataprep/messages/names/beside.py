@@ -31,7 +31,7 @@ class BesideNames:
 
     Attributes:
         trie: the Trie of all terms.
-        sure: which terms are searched for next to such letters, bool[n].
+        sure: the terms that are searched for next to such letters, bool[n].
         sieve: as in a Trie, of all words of the terms.
     """
 

@@ -33,12 +33,12 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Consent(Estimator):
-    """Drop the messages of people who did not agree to their use, with the reason "no_consent"; an Estimator.
+    """Drop the messages of people who refused consent, with the reason "no_consent"; an Estimator.
 
     Args:
-        refused: the names of people who did not agree, or the path of a file with one name per line.
-        allowed: the names of people who agreed, likewise; the messages of all other people are dropped. Only one of
-            `refused` and `allowed` may be given.
+        refused: the names of people who refused consent, or the path of a file with one name per line.
+        allowed: the names of people who gave consent, or the path of such a file; the messages of all other people are
+            dropped. Only one of `refused` and `allowed` may be given.
         strict: whether a listed name that no author has stops the run. With False, such a name is only logged; this is
             for one list that serves several corpora.
         people: a people file (`dataprep people`); a listed name then represents all names of its person.
@@ -48,12 +48,13 @@ class Consent(Estimator):
     67 89 is not +91 2345 6789. A handle or id in an export identifies the person of that account.
 
     Messages of other people are kept, including replies to dropped messages: an export does not quote the answered
-    message, but has only `reply_to`, which may then refer to a dropped message. To remove the names of people who did
-    not agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
+    message, but has only `reply_to`, which may then refer to a dropped message. To remove the names of people who
+    refused consent from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops
+    messages.
 
     Raises PlanError if both or neither of the lists are given, if a list cannot be read or has no names, and, before
-    any message is dropped, if a listed name is not the name of an author; the error shows the authors with the nearest
-    names.
+    any message is dropped, if a listed name is not the name of an author; the error shows the authors with the most
+    similar names.
     """
 
     refused: str | Sequence[str] | None = None
@@ -109,8 +110,8 @@ class Consent(Estimator):
     def check(self, people: Iterable[str], *, whole: bool = True) -> None:
         """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
 
-        The message shows the nearest names; if `strict` is False, or only a sample of the input is read, it is only
-        logged.
+        The message shows the most similar names; if `strict` is False, or only a sample of the input is read, it is
+        only logged.
 
         Args:
             people: the names of authors.
@@ -130,7 +131,7 @@ class Consent(Estimator):
         shown = ", ".join(map(repr, missing[:10]))
         where = "" if whole else " in the sample"  # which has not everybody
         msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors{where}: {shown}"
-        msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest)))}" if nearest else ""
+        msg += f"; the most similar authors are {', '.join(map(repr, dict.fromkeys(nearest)))}" if nearest else ""
         if self.strict and whole:
             msg += "; write the names as the export does, or remove them from the list"
             raise PlanError(msg)
@@ -156,7 +157,8 @@ class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
     Attributes:
-        borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
+        borne: the listed names that are a part of the name of an author who is not listed, such as Sara if the author
+            is Sara Lund.
     """
 
     consent: Consent

@@ -93,7 +93,7 @@ def _platform(account: str) -> str:
 def _add(people: list[list[str]], place: dict[str, int], known: Identities, names: Sequence[str]) -> None:
     """Add names of one account to the person who has one of them, or as a new person.
 
-    - place: where each new name is.
+    - place: the location of each new name.
     """
     met = {name: place.get(identity(name), known.find(name)) for name in names}
     taken = {at for at in met.values() if at is not None}

@@ -184,7 +184,7 @@ class Phones:
     def _ending(self, text: str, digits: str, at: list[int], low: int) -> tuple[int, int, str] | None:
         """Return (start, end, known number) of the number at or after `low` whose last digit is the last of `digits`.
 
-        - at: where digits are in the text.
+        - at: the offsets of digits in the text.
         """
         stop = len(digits)
         if stop < len(at) and at[stop] == at[stop - 1] + 1:

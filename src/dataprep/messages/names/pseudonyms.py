@@ -53,7 +53,7 @@ class People:
     Attributes:
         seen: (kind, chat, name) of authors, mentioned people and chats.
         more: further names, given by the user.
-        known: which names are one person.
+        known: the names that belong to one person.
     """
 
     seen: set[tuple[str, str, str]]  # kind, chat, name

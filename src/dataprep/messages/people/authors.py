@@ -18,7 +18,7 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
     Args:
         docs: messages.
         given: the names that the user gave.
-        known: who has which names.
+        known: the people with their names.
 
     Raises PlanError, which lists the authors, if there is no name, or if no author has one of these names or another
     name of the same person.
@@ -60,4 +60,4 @@ def not_written(given: Sequence[str], own: Sequence[str], stated: Identities) ->
 def _authors(wrote: Counter[str]) -> str:
     """Return a clause that names the authors with the most messages."""
     most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-    return f"the authors are {most}" if most else "the files name no author, so pass other exports"
+    return f"the authors are {most}" if most else "the files contain no author; pass other exports"

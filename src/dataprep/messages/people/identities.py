@@ -110,7 +110,7 @@ class Identities:
         near = [one for mine in strings for one in difflib.get_close_matches(mine, names, 3, 0.5)]
         where = f"line {line} of {self.source}: " if line else ""
         msg = f"{where}{' / '.join(map(repr, strings))} is not an author in these exports"
-        msg += f"; the nearest names are {', '.join(map(repr, dict.fromkeys(near)))}" if near else ""
+        msg += f"; the most similar names are {', '.join(map(repr, dict.fromkeys(near)))}" if near else ""
         msg += "; write a name as the exports do, or remove the entry"
         raise PlanError(msg)
 

@@ -72,7 +72,7 @@ def propose_people(
         out: the path of the people file.
         replace: whether to replace an existing people file. Its [[person]], [[same]] and [[apart]] entries are kept, a
             name that the user removed from a person is not added again, and new names are added.
-        runner: the Runner that reads the exports; None: `dp.Serial()`.
+        runner: the Runner that reads the exports; None: `dp.tools.Serial()`.
         options: parameters of `dp.read`.
 
     Raises PlanError if the file exists and `replace` is False, or if it is not a valid people file.
@@ -88,7 +88,7 @@ def propose_people(
     given = [exports] if isinstance(exports, str) or not isinstance(exports, (list, tuple)) else list(exports)
     paths = [one for one in map(str, given) if not one.lower().endswith(CARD)]
     if not paths:
-        msg = f"exports={', '.join(map(str, given))!r} has no export of a chat; add one, since contacts name no authors"
+        msg = f"exports={', '.join(map(str, given))!r} has no chat export; add one, since contacts are not authors"
         raise PlanError(msg)
     docs = read(paths if len(paths) > 1 else paths[0], **options)
     if "author" not in docs.columns:

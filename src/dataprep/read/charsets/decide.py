@@ -96,11 +96,25 @@ def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | N
             continue  # it reads these bytes as control characters, which no text has
         with contextlib.suppress(UnicodeDecodeError):
             as_latin = name == DEFAULT and not controls  # decoded 20 times faster
-            return DecodedText(data.decode("latin-1" if as_latin else name), name, _share(name, evidence))
+            text = data.decode("latin-1" if as_latin else name)
+            return _without_controls(DecodedText(text, name, _share(name, evidence)))
     lossy = [_decoded(data, name, _share(name, evidence)) for name in dict.fromkeys([*names, "utf-8", DEFAULT])]
-    best = min(lossy, key=lambda one: one.n_lost + len(CONTROL.findall(one.text)))
-    few = min(FEW_WRONG, len(best.text) // 2)
-    return best if best.n_lost <= max(few, MAX_WRONG * len(best.text)) else None
+    some = [_without_controls(one) for one in lossy]
+    best = min(some, key=lambda one: one.n_lost + len(CONTROL.findall(one.text)))
+    return best if best.n_lost <= _most_wrong(best.text) else None
+
+
+def _without_controls(one: DecodedText) -> DecodedText:
+    """Return a document of ISO 8859 with U+FFFD in place of a few control characters; unchanged if it has many."""
+    n = len(CONTROL.findall(one.text)) if one.charset in WINDOWS else 0
+    if not 0 < n <= _most_wrong(one.text):
+        return one
+    return one._replace(text=CONTROL.sub("\ufffd", one.text), n_lost=one.n_lost + n)
+
+
+def _most_wrong(text: str) -> float:
+    """Return how many characters of a text may be unreadable."""
+    return max(min(FEW_WRONG, len(text) // 2), MAX_WRONG * len(text))
 
 
 def _decoded(data: bytes, name: str, agreed: float) -> DecodedText:

@@ -8,6 +8,7 @@ from .alphabets import by_letters, confirmed
 from .bare import high_bytes, without_tags
 from .garbled import RELATED, garbled
 from .labels import same
+from .signs import charset_of_signs
 
 DEFAULT = "cp1252"  # what browsers read as ISO-8859-1; servers and editors name it without knowing
 OTHER_LATIN = ("mac-roman", "cp1250", "iso8859-2", "cp852", "mac-latin2")  # tried if all named are garbled
@@ -76,6 +77,9 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
         names = [name for name in dict.fromkeys((by_letters(letters, names[0], detected), *names)) if name]
     if names and names[0] == DEFAULT and votes.count(DEFAULT) < 2 and is_latin and _is_mac(data):
         names = ["mac-roman", *(name for name in names if name != "mac-roman")]
+    first = next((name for name in names if name != "utf-8"), "")  # the bytes are not UTF-8
+    if first not in stated:
+        names = list(dict.fromkeys(name for name in (charset_of_signs(data, first), *names) if name))
     return names
 
 

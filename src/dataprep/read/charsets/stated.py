@@ -29,8 +29,7 @@ def in_xml(data: bytes) -> str:
 def in_meta(data: bytes) -> str:
     """Return the charset that a tag `meta` in the first 64 kB of a page states, or "".
 
-    As the HTML Standard has it, comments do not count, and `content` counts only in a tag with
-    `http-equiv="content-type"`.
+    As in the HTML Standard, comments do not count, and `content` counts only in a tag with `http-equiv="content-type"`.
     """
     head = data[:IN]
     if b"charset" not in head.lower():

@@ -25,6 +25,7 @@ from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
 from dataprep.read.charsets.stated import marked
 from dataprep.read.charsets.units import SAMPLE as HEAD
 from dataprep.read.charsets.units import begins_as_utf8, seven_bits, wide_of
+from dataprep.read.text import UntilDamage
 from dataprep.unicode.valid import is_utf8
 
 from .packs import CHUNK, DAMAGED_ZIP, PieceStream
@@ -36,6 +37,8 @@ UTF8_SHARE = 20  # a file with more than one line in UTF-8 to 20 others is not i
 MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 ASCII = bytes(range(128))
 LOST_SHARE = 0.25  # of bytes over 127 that may be no characters in the encoding; if it is more, the encoding is a guess
+CONTROL = re.compile("[\x80-\x9f]")
+NO_CHARACTERS = {"\ufffd", *map(chr, range(0x80, 0xA0))}
 PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a character beyond U+FFFF in CESU-8
 
 
@@ -44,9 +47,9 @@ class Charset:
     """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
 
     Attributes:
-        n_lines: how many lines are not UTF-8.
-        n_lost: how many bytes of these lines are not characters, each of which becomes U+FFFD; 0 in encodings with
-            characters of several bytes, in which such a line stays as it is.
+        n_lines: the number of lines that are not UTF-8.
+        n_lost: the number of bytes of these lines that are not characters, each of which becomes U+FFFD; 0 in encodings
+            with characters of several bytes, in which such a line stays as it is.
     """
 
     name: str
@@ -61,7 +64,8 @@ class Charset:
         if line.isascii() or (not self.whole and (is_utf8(line) or _is_damaged(line))):
             return line
         try:
-            return line.decode(self.name, "replace" if self.n_lost else "strict").encode()
+            text = line.decode(self.name, "replace" if self.n_lost else "strict")
+            return (CONTROL.sub("\ufffd", text) if self.name.startswith("iso8859") else text).encode()
         except UnicodeDecodeError:
             return line
 
@@ -82,7 +86,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     sample: list[bytes] = []
     high = Counter[int]()  # bytes over 127 in lines that are not UTF-8
     size = n_old = n_utf8 = n_paired = 0
-    stream = _Intact(stream)
+    stream = _Intact(UntilDamage(stream))
     for number, (lines, last) in enumerate(_blocks(stream)):
         name = "" if number else _not_by_lines(lines)
         if name:
@@ -175,7 +179,7 @@ def _is_damaged(line: bytes) -> bool:
 
 def _undefined(name: str) -> list[int]:
     """Return the bytes over 127 that are not characters in an encoding of one byte per character."""
-    return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") == "\ufffd"]
+    return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") in NO_CHARACTERS]
 
 
 def _detected(sample: bytes, url: str) -> str:
@@ -196,7 +200,7 @@ class Utf8Stream(PieceStream):
 
     def __init__(self, inner: Any, charset: Charset) -> None:
         by_lines = not charset.name.startswith((*CODE_UNITS, *SEVEN_BITS))
-        super().__init__(inner, (_converted if by_lines else _decoded)(inner, charset))
+        super().__init__(inner, (_converted if by_lines else _decoded)(UntilDamage(inner), charset))
 
 
 def _decoded(inner: Any, charset: Charset) -> Iterator[bytes]:

@@ -73,7 +73,7 @@ class Json(JsonRecords):
         position = size = depth = 0
         for at, line in _lines(stream, self.max_doc_bytes):
             if line is None:
-                msg = "a line is longer than max_doc_bytes; raise it, or write one object per line (jq -c .)"
+                msg = "a line is longer than max_doc_bytes; increase it, or write one object per line (jq -c .)"
                 raise ReadError(msg, url, at)
             bare = line.strip(SPACE)
             if not depth:

@@ -144,6 +144,6 @@ def _numbers(
 ) -> npt.NDArray[np.int64]:
     """Return the number of the record of each line that begins at `starts`.
 
-    - begins: where each line begins.
+    - begins: the offset of each line.
     """
     return numbers[np.searchsorted(begins, starts)]

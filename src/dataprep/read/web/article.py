@@ -111,7 +111,7 @@ def article(page: str, *, comments: bool = False, **options: Any) -> str:
 
 
 def _keep_article(body: _Body, *, comments: bool) -> bool:
-    """Remove comments and what is outside of the article; return whether an article was found."""
+    """Remove comments and everything outside of the article; return whether an article was found."""
     sizes = _paragraphs(body)
     around, depth = dict[Any, Any](), {body.element: 0}
     for element in sizes:
@@ -174,7 +174,7 @@ def _names(element: Any) -> str:
 
 
 def _keep(body: _Body, article: Any) -> None:
-    """Remove what is outside of an article, except the last `h1` before it and what is between the two."""
+    """Remove everything outside of an article, except the last `h1` before it and the content between the two."""
     is_complete = article.tag == "h1" or article.query_selector("h1") is not None
     is_complete = is_complete or body.element.query_selector("h1") is None
     element = article

@@ -36,7 +36,7 @@ NAMES, TYPES = _table(HEADERS), _table(KINDS)
 def split(data: U8, stop: int, rows: I64) -> tuple[I64, I64, int]:
     """Find the records in data[:stop], the first of which begins at data[0]; the last only if another follows.
 
-    - rows: int64[n, COLUMNS], which the records are written to.
+    - rows: int64[n, COLUMNS], to which the records are written.
 
     Returns (the rows of the records found; where each of them begins and the last one ends, int64[n + 1]; why no more
     were found: SHORT, ODD, or 0 if `rows` is full).

@@ -54,13 +54,13 @@ class Share:
 
     source: str
     tokens: int
-    """Training tokens in the source, separators included."""
+    """Training tokens in the source, including separators."""
     asked: float
     """The wanted share of the mixture."""
     got: int
-    """Tokens of the source in the mixture, repeats included."""
+    """Tokens of the source in the mixture, including repeats."""
     share: float
-    """The share of the mixture that `got` is."""
+    """`got` as a share of the mixture."""
     epochs: float
 
 
@@ -159,7 +159,7 @@ class Mix:
             sources: as in `plan`.
             out: a local folder. Documents on its forget list are left out.
             tokens: the number of tokens of the mixture, as in `plan`.
-            runner: a Runner; None: `dp.Serial()`.
+            runner: a Runner; None: `dp.tools.Serial()`.
             shard_tokens: the maximum number of tokens per shard.
             replace: whether to replace another mixture in `out`.
 
@@ -241,7 +241,7 @@ def _check_names(available: Collection[str], weights: Mapping[str, float]) -> No
     missing = sorted(set(available) - set(weights))
     unknown = sorted(set(weights) - set(available))
     if missing or unknown:
-        what = f"{missing[0]!r} has no weight, which may be 0" if missing else f"there is no source {unknown[0]!r}"
+        what = f"{missing[0]!r} has no weight; 0 leaves it out" if missing else f"there is no source {unknown[0]!r}"
         msg = f"{what}; the sources are {', '.join(sorted(available))}; weights= names {', '.join(sorted(weights))}"
         raise PlanError(msg)
 

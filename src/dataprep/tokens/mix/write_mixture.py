@@ -105,7 +105,7 @@ def write_mixture(
 
 
 def _content(entry: TokenShard) -> list[Any]:
-    """Return the values that determine the documents of a shard, whatever its generation."""
+    """Return the values that determine the documents of a shard, regardless of its generation."""
     totals = [entry.tokens, entry.documents, entry.bytes]
     return [entry.first_name, entry.split, *totals, entry.hash, entry.ends_hash, entry.docs_hash, entry.mask_hash]
 
@@ -172,7 +172,7 @@ class WriteMixedShard:
     """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
 
     Attributes:
-        places: where the shards are written.
+        places: the folders to which the shards are written.
         pieces: the folder of the receipts.
         streams: the sources.
         dtype: the type of the ids.

@@ -85,17 +85,17 @@ def encode(
         val: the share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to
             `train_bpe`.
         split_seed: as in `train_bpe`.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
         template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
             text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
-        dtype: "uint32" for a vocabulary over 65,536.
+        dtype: "uint32" for a vocabulary of more than 65,536 ids.
         shard_tokens: the maximum number of tokens per shard; a longer document gets a shard of its own.
-        replace: replace shards in `out` that were made from other documents or with other settings; they stay
-            complete until the new ones are. This is not needed if only the content of
-            the same input files, or of the same Dataset, has changed.
+        replace: replace shards in `out` that were made from other documents or with other settings; they are kept until
+            the new ones are complete. This is not needed if only the content of the same input files, or of the same
+            Dataset, has changed.
 
-    An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
+    An empty document is stored as a separator only, so that there is exactly one document per row of the Dataset.
 
     Raises:
         PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.

@@ -59,7 +59,7 @@ def export(
         to: "llmc", "megatron", "datatrove" or "nanogpt".
         out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed. The files
             of an earlier export in the same format stay until all new ones are complete, and are then deleted.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
 
     Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
     its separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.
@@ -74,7 +74,7 @@ def export(
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
     if os.path.realpath(folder) == os.path.realpath(found.path):
-        msg = f"{folder} holds the shards themselves; choose another folder as out"
+        msg = f"{folder} contains the shards themselves; choose another folder as out"
         raise PlanError(msg)
     kinds.refuse(folder, kinds.EXPORT)
     if to != "datatrove" and any(s.has_mask for s in found.shards):

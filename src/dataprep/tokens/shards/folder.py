@@ -68,7 +68,7 @@ def begin(
       saved in the folder.
     - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
     - inputs: as in `Wanted`.
-    - of_sources: what the sources of a mixture state as `forgotten`.
+    - of_sources: the values of `forgotten` in the sources of a mixture.
     - origin: as in `Wanted`.
     - private: as in `Wanted`.
     - again: as in `Wanted`.
@@ -174,7 +174,7 @@ def own_tokenizer(shards: Shards) -> Tokenizer | None:
     tok = Tokenizer.load(url)
     if expected not in (None, tok.hash):
         what = f"is not the tokenizer that encoded these shards: its hash is {tok.hash[:8]}, not {str(expected)[:8]}"
-        msg = f"{url} {what}; put back the tokenizer.json of the run that wrote the shards"
+        msg = f"{url} {what}; restore the tokenizer.json of the run that wrote the shards"
         raise CorruptShard(msg)
     return tok
 

@@ -161,7 +161,7 @@ class Shards:
             msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
             raise CorruptShard(msg) from e
         if self.manifest.bytes_per_token_hash not in (None, content_hash(sizes)):
-            msg = f"{self.path / name}: its numbers are not those that were written; {AGAIN}"
+            msg = f"{self.path / name}: its values have changed since they were written; {AGAIN}"
             raise CorruptShard(msg)
         if len(sizes) != self.vocab_size:
             msg = f"{self.path / name}: it has {len(sizes):,} numbers for {self.vocab_size:,} ids; {AGAIN}"
@@ -188,7 +188,7 @@ class Shards:
         ends: Ends = self._map(s, "idx", ENDS, s.documents)
         if i not in self._rising:
             if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s.tokens):
-                self._corrupt(s, "idx", "its document ends do not rise to the end of the tokens")
+                self._corrupt(s, "idx", "its document ends do not increase to the end of the tokens")
             self._rising.add(i)
         return ends
 
@@ -208,7 +208,7 @@ class Shards:
         return folder / name
 
     def read(self, name: str, opened: Callable[[Path], T]) -> T:
-        """Return `opened(path)` of a file that the manifest names, which a later run may move meanwhile."""
+        """Return `opened(path)` of a file that the manifest names, which a later run may move in the meantime."""
         for _ in range(2):  # it is moved, and then removed
             with contextlib.suppress(FileNotFoundError):
                 return opened(self.file(name))
@@ -224,7 +224,7 @@ class Shards:
     def provenance(self, k: int) -> Document:
         """Return id, source, split, shard and token range of document number `k`; needs pyarrow.
 
-        Documents count from 0, train before val.
+        Documents are numbered from 0; those of train come before those of val.
         """
         from .provenance import Document
 

@@ -116,10 +116,10 @@ class CheckShard:
         with files.open_raw(self._url("idx")) as f:
             ends = np.frombuffer(f.read(), ENDS)
         if s.ends_hash not in (None, content_hash(ends)):
-            found.append(Problem(name, "its bytes are not those that were written"))
+            found.append(Problem(name, "its content has changed since it was written"))
         rises = not len(ends) or (ends[0] > 0 and (ends[1:] > ends[:-1]).all())
         if not rises or (int(ends[-1]) if len(ends) else 0) != s.tokens:
-            found.append(Problem(name, f"the document ends do not rise to the {s.tokens:,} tokens"))
+            found.append(Problem(name, f"the document ends do not increase to the {s.tokens:,} tokens"))
             return None
         return ends
 
@@ -139,7 +139,7 @@ class CheckShard:
                 unclosed += (np.flatnonzero(block[last] != eot) + first).tolist()
             at += len(block)
         if s.hash not in (None, "sha256:" + digest.hexdigest()):
-            yield Problem(name, "its bytes are not those that were written")
+            yield Problem(name, "its content has changed since it was written")
         if outside:
             yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
         if unclosed:
@@ -153,7 +153,7 @@ class CheckShard:
             digest.update(block.data)
             others += int(np.count_nonzero(block > 1))
         if "sha256:" + digest.hexdigest() != s.mask_hash:
-            yield Problem(f"{self.name}.msk", "its bytes are not those that were written")
+            yield Problem(f"{self.name}.msk", "its content has changed since it was written")
         if others:
             yield Problem(f"{self.name}.msk", f"{others:,} of its values are neither 0 nor 1")
 
@@ -171,7 +171,7 @@ class CheckShard:
         with files.open_raw(url) as f:
             same = s.docs_hash in (None, content_hash(f.read()))
         if not same:
-            yield Problem(name, "its bytes are not those that were written")
+            yield Problem(name, "its content has changed since it was written")
         try:
             table = self.shards.docs(self.number)
         except DataprepError:
@@ -188,7 +188,7 @@ def _rows(table: pa.Table, s: TokenShard, ends: npt.NDArray[np.uint64] | None, *
         return
     ids, start, stop = (table[name].to_numpy() for name in ("id", "start", "stop"))
     if ordered and (ids[1:] < ids[:-1]).any():
-        yield f"the ids do not ascend, first at row {int(np.argmax(ids[1:] < ids[:-1])) + 1:,}"
+        yield f"the ids are not in ascending order, first at row {int(np.argmax(ids[1:] < ids[:-1])) + 1:,}"
     if pc.any(pc.is_null(table["source"])).as_py():
         yield "some documents have no source"
     if ends is not None and not (
@@ -217,7 +217,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
     if tok is None:
         yield Problem(entry.file, "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
     elif entry.file_hash not in (None, content_hash((shards.tokenizer_file).read_bytes())):
-        yield Problem(entry.file, "its bytes are not those that were written", AGAIN)
+        yield Problem(entry.file, "its content has changed since it was written", AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
         yield Problem("manifest.json", f"{entry.file} {what}")
@@ -246,7 +246,7 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
     if sizes.dtype != np.int32 or sizes.shape != (shards.vocab_size,):
         return None, [Problem(name, f"is {sizes.dtype}{list(sizes.shape)}, not int32[{shards.vocab_size}]")]
     if stated is not None and content_hash(sizes) != stated:
-        return None, [Problem(name, "its numbers are not those that were written")]
+        return None, [Problem(name, "its values have changed since they were written")]
     return sizes, []
 
 

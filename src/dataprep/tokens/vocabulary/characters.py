@@ -46,12 +46,12 @@ def train_characters(
         docs: the corpus; held-out documents are included, so that validation texts have no unknown characters.
         special: special tokens or sets of them ("course", "chatml", "code"), after `<|endoftext|>` and `<|unk|>`.
         min_count: a character that occurs fewer times becomes `<|unk|>`.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
 
     Raises:
         PlanError: there is no text.
 
-    >>> tok = dp.train_characters(dp.read("input.txt"))
+    >>> tok = dp.tools.train_characters(dp.read("input.txt"))
     """
     counts = np.zeros(CODE_POINTS, np.int64)
     for points, n in runner_of(runner).map(count_characters, docs.parts, "characters"):
@@ -167,7 +167,7 @@ class Characters(Tokenizer):
         clash = {name for name in self.special if name.encode() in self.vocab}
         if missing or clash:
             what = f"lacks {min(missing)}" if missing else f"has {min(clash)!r} both as a character and as special"
-            msg = f"the character vocabulary {what}; make it with dp.train_characters or Characters.of"
+            msg = f"the character vocabulary {what}; make it with dp.tools.train_characters or Characters.of"
             raise PlanError(msg)
 
 

@@ -30,7 +30,7 @@ STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back 
 
 
 class Machine(NamedTuple):
-    """The state machine that cuts text into words as a pattern does, as tables for compiled code.
+    """The state machine that divides text into words as a pattern does, as tables for compiled code.
 
     Attributes:
         classes: uint8[0x110000], the class of every code point.

@@ -1,4 +1,4 @@
-"""Encode texts at memory speed: cut them into words, look the words up in a cache, and merge those not in it.
+"""Encode texts at memory speed: divide them into words, look the words up in a cache, and merge those not in it.
 
 The cache is an open-addressing table of 32-byte entries. A word is found by its hash and compared by its bytes: up to
 16 bytes are in the entry, those of longer words in a side store. Words over LONGEST bytes are merged each time. When
@@ -69,7 +69,7 @@ class EncoderWork(NamedTuple):
     """The tables and buffers that compiled code needs to encode words.
 
     Attributes:
-        machine: cuts text into words.
+        machine: divides text into words.
         rules: the merges.
         masks: masks[n] selects the first n of eight bytes.
         cache: words encoded before.
@@ -96,7 +96,7 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
 
 
 class Encoder:
-    """Encodes texts with a vocabulary: cuts them into words, and takes each word's ids from a cache or merges them."""
+    """Encodes texts with a vocabulary: divides them into words, and looks each word up in a cache or merges it."""
 
     def __init__(self, machine: Machine, rules: MergeRules, eot: int, cache: WordCache | None = None) -> None:
         self.machine, self.rules, self.eot = machine, rules, eot
@@ -287,7 +287,7 @@ def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
 def find_byte_pairs(data: U8, first: Int, second: Int, n: Int) -> I64:
     """Return the offsets at which the byte `first` is followed by the byte `second`, int64[n].
 
-    - n: how many there are, as `count_byte_pairs` counted.
+    - n: their number, as `count_byte_pairs` counted.
     """
     places, k, i = np.empty(n, np.int64), 0, 0
     while k < n:

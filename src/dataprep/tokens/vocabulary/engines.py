@@ -79,7 +79,7 @@ def check_agreement(
 def check_pattern(pattern: str) -> None:
     """Raise PlanError if a regular expression does not match all characters: `tiktoken` loses those between matches."""
     if not pattern:
-        msg = "pattern='' must be a regular expression that cuts text into words"
+        msg = "pattern='' must be a regular expression that divides text into words"
         raise PlanError(msg)
     pre_tokenizer(pattern)  # raises if it cannot be read
     try:

@@ -114,7 +114,7 @@ def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair]
 
 
 def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
-    """Return the pre-tokenizer, for the library `tokenizers`, that cuts text into words by `pattern`.
+    """Return the pre-tokenizer, for the library `tokenizers`, that divides text into words by `pattern`.
 
     The pre-tokenizer also spells the bytes of words as printable characters.
     """
@@ -191,7 +191,7 @@ def parts_of_tiktoken(
             return read_tiktoken(at(url)), {}
         if not files.exists(at(f"{url}.json")):
             msg = (
-                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; pass its special tokens "
+                f"{url} contains only ranks, without a {files.name_of(url)}.json next to it; pass its special tokens "
                 'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)

@@ -61,7 +61,7 @@ def learn_merges(
 
     The library `tokenizers` learns the same merges.
 
-    - pattern: cuts texts into words: a name or a regular expression.
+    - pattern: divides texts into words: a name or a regular expression.
     - min_count: a pair that occurs fewer times is not merged.
     """
     machine = machine_of(pattern)
@@ -97,7 +97,7 @@ def learn_by_tokenizers(
 ) -> list[tuple[bytes, bytes]]:
     """Return at most `n_merges` merges (left, right), as bytes, that the library `tokenizers` learns from texts.
 
-    - pattern: any regular expression that cuts texts into words.
+    - pattern: any regular expression that divides texts into words.
     - min_count: a pair that occurs fewer times is not merged.
     """
     engine = Engine(models.BPE())
@@ -119,7 +119,7 @@ class LinkedTokens(NamedTuple):
         token: the token that begins at an offset, or -1.
         after: the offset of the next token of the same word, or -1.
         before: the offset of the previous token of the same word, or -1.
-        weight: how often each word occurs.
+        weight: the number of occurrences of each word.
         word: the number of the word at each offset.
     """
 

@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
     Attributes:
         slots: the hash table; a slot has the number of a pair, from 1, or 0.
         key: left << 32 | right of each pair.
-        counts: how often each pair occurs.
+        counts: the number of occurrences of each pair.
         head: the first entry of the list of its offsets.
         tail: the last entry of the list of its offsets.
         heap: pairs, the most frequent first.

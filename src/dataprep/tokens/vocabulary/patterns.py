@@ -1,4 +1,4 @@
-r"""Patterns that cut text into words before merging, and equivalent state machines, which read character by character.
+r"""Patterns that divide text into words before merging, and equivalent state machines that read characters.
 
 A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), the machine sets a cut before the cut is certain,
 and may remove the cut one or two characters later. `cutting.py` runs the machines; texts are encoded by `tiktoken` if
@@ -45,8 +45,8 @@ _NUMBER = re.compile(
 def regex_of(pattern: str, digits: str | None = None) -> str:
     """Return the regular expression of the pattern `pattern`, a name such as "gpt2" or an expression itself.
 
-    - digits: how numbers are cut: into "groups" of three digits, "single" digits, or not ("runs"); None: as in
-      `pattern`.
+    - digits: the way in which numbers are divided: into "groups" of three digits, into "single" digits, or not
+      ("runs"); None: as in `pattern`.
 
     >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """
@@ -180,7 +180,7 @@ def machine_name(pattern: str) -> tuple[str, str] | None:
 def lines_of(name: str, numbers: str) -> list[list[str]]:
     """Return the lines that define the state machine `name`, each split at white space.
 
-    - numbers: how it cuts numbers, a key of `NUMBERS`.
+    - numbers: the way in which it divides numbers, a key of `NUMBERS`.
     """
     text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
     lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]

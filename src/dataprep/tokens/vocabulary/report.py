@@ -88,7 +88,7 @@ class TokenizerReport:
 
     Attributes:
         special: the number of special tokens.
-        pattern: regular expression that cuts texts into words.
+        pattern: regular expression that divides texts into words.
         measured_on: description of the text that was measured.
         rows: figures by source and language.
         rare: tokens with fewer occurrences than this are rare.

@@ -75,7 +75,7 @@ class Tokenizer:
         Args:
             merges: pairs (left, right) of tokens, as bytes.
             special: special tokens, or sets of them: "course", "chatml", "code".
-            pattern: the regular expression that cuts text into words.
+            pattern: the regular expression that divides text into words.
         """
         tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
         specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}
@@ -88,7 +88,7 @@ class Tokenizer:
         Args:
             vocab: the path of `encoder.json` or `vocab.json`.
             merges: the path of `vocab.bpe` or `merges.txt`.
-            pattern: the regular expression that cuts text into words.
+            pattern: the regular expression that divides text into words.
         """
         return cls(*formats.parts_of_pair(vocab, merges), pattern)
 
@@ -306,7 +306,7 @@ class Tokenizer:
         - rare: tokens that occur fewer times are listed; default: 10.
         - val, split_seed, split: as in `train_bpe`; by default, those of the vocabulary's training.
         - max_bytes: the approximate number of UTF-8 bytes to encode.
-        - runner: a Runner; default: `dp.Serial()`.
+        - runner: a Runner; default: `dp.tools.Serial()`.
 
         Raises:
             PlanError: there is no text, `compare` is not a vocabulary, or `shares` is given and this is not a BPE.

@@ -64,25 +64,26 @@ def train_bpe(
         docs: the corpus; documents that `dp.encode` would hold out are not used.
         vocab_size: the number of ids, including 256 bytes, `<|endoftext|>`, `special` and reserved tokens.
         sample: the share of the bytes of every source and language (the `language` column, if there is one), chosen by
-            hash(seed, id); raised until it has `min_bytes`.
+            hash(seed, id). The share is increased until the sample has `min_bytes`.
         seed: the seed of the sample.
-        runner: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.tools.Serial()`.
         out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again. Another
             vocabulary there is replaced when this one is complete.
-        weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
-            has. No text is repeated; PlanError is raised if a source is too small.
+        weights: {"chat": 3, "web": 1}: the bytes of the sample have these proportions by source, regardless of the
+            corpus. No text is repeated; PlanError is raised if a source is too small.
         val: the share of the documents to hold out; `encode` may hold out this share or a smaller one.
         split_seed: the seed that chooses these documents; as in `encode`.
         split: a `dp.Split` instead of `val` and `split_seed`, the same as for `encode`.
         special: special tokens in addition to `<|endoftext|>`, with the last ids in this order: their names, or the
             sets "course", "chatml" and "code".
         reserve: the number of unused special tokens for later; `Tokenizer.renamed` gives them names.
-        pattern: the way text is cut into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular expression.
+        pattern: the rule that divides text into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular
+            expression.
         split_digits: "groups" of three, "single" or "runs"; None: as in the pattern.
         min_count: a pair of tokens that occurs fewer times is not merged.
         min_bytes: the minimum size of the sample, in UTF-8 bytes.
         max_bytes: the approximate maximum size of the sample, in UTF-8 bytes.
-        dtype: "uint32" allows a vocabulary over 65,536.
+        dtype: "uint32" allows a vocabulary of more than 65,536 ids.
 
     If the sample has too few pairs of tokens to merge for `vocab_size` ids, the vocabulary is smaller, and a warning is
     logged.

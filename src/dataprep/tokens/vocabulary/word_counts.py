@@ -29,7 +29,7 @@ class CountTable(NamedTuple):
     Attributes:
         slots: the hash table; a slot has the number of a word, from 1, or 0.
         hashes: the hash of each word.
-        counts: how often each word occurs.
+        counts: the number of occurrences of each word.
         ends: the index after each word in `bytes`, which has the words one after another.
     """
 
@@ -93,7 +93,7 @@ class WordCounts:
 def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> WordCounts:
     """Return the distinct words of batches of texts, with counts.
 
-    - machine: state machine that cuts texts into words.
+    - machine: state machine that divides texts into words.
     """
     words = WordCounts(machine)
     for batch in texts:

@@ -38,7 +38,7 @@ def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
             if digest != expected:
                 threads.shutdown(cancel_futures=True)
                 msg = (
-                    f"{path}: its bytes are not those that were written; `dataprep verify {os.path.dirname(path)}` "
+                    f"{path}: its content has changed since it was written; `dataprep verify {os.path.dirname(path)}` "
                     "lists all damage and what to do"
                 )
                 raise CorruptShard(msg)

@@ -136,7 +136,7 @@ class Layout:
         tokens = self.tokens.read(start, stop).reshape(-1, self.context + 1)
         if tokens.size and int(tokens.max()) >= self.shards.vocab_size:  # CUDA would stop with an assertion
             vocabulary = f"its vocabulary of {self.shards.vocab_size:,}"
-            msg = f"{self.shards.path} holds ids outside {vocabulary}; check it with `dataprep verify`"
+            msg = f"{self.shards.path} contains ids outside {vocabulary}; check it with `dataprep verify`"
             raise CorruptShard(msg)
         if self.masks is None:
             return tokens, None

@@ -120,6 +120,7 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
     missing = [name for name in sizes if name not in weights]
     if missing:
         msg = f"weights must name every set, but {missing[0]!r} is missing; give a weight to each of {there}"
+        msg = msg if there else f"weights={weights!r} must be left out, since there is only one set"
         raise PlanError(msg)
     return {name: weights[name] for name in sizes}
 

@@ -54,7 +54,7 @@ def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
     A Feistel network permutes pairs (remainder, quotient) in a rectangle of about sqrt(n) by sqrt(n). Results outside
     range(n) are permuted again until they are inside (cycle walking, Black and Rogaway 2002).
 
-    - key: another text gives another permutation.
+    - key: a different text produces a different permutation.
 
     >>> sorted(permute(np.arange(5), 5, "any key").tolist())
     [0, 1, 2, 3, 4]

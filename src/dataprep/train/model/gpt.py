@@ -1,7 +1,6 @@
-"""GPT: a decoder-only model with RoPE, RMSNorm before each layer, SwiGLU, and tied embeddings (or not).
+"""GPT: a decoder-only model with the parts that a `ModelConfig` names, by default those of Llama.
 
-Instead of these, a `ModelConfig` may choose learned positions, LayerNorm and GELU. The names of shapes are explained in
-`__init__.py`.
+The names of shapes are explained in `__init__.py`.
 """
 
 # mypy: disable-error-code=no-any-return
@@ -16,43 +15,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from dataprep.train.parts import CAUSAL, Sees
 from dataprep.train.roles import roles
 from dataprep.train.shape import ModelConfig
 
-from .attention import Attention
-from .cache import Cache, KeyValues, Slots
-from .feed_forward import GELU, SwiGLU
+from . import masks
+from .attention import Sight
+from .block import Block, call_block
+from .cache import Cache, Slots
 from .linear import STD, Embedding, Linear
 from .masks import Mask
 from .nf4 import NF4
-from .norms import norm_of
-from .positions import Positions, rope_table
+from .norms import Norm
+from .positions import positions_of
 from .rules import Rule
-
-
-class Block(nn.Module):
-    """One block of the GPT: attention, then feed-forward.
-
-    Each layer reads the residual stream, normalised, and its output is added to the stream.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.norm_1, self.attention = norm_of(config), Attention(config)
-        self.norm_2 = norm_of(config)
-        self.feed_forward = GELU(config) if config.feed_forward == "gelu" else SwiGLU(config)
-
-    def forward(
-        self, x_BTD: Tensor, rope: Tensor | None, allowed: Any, cache: tuple[KeyValues, Slots] | None
-    ) -> Tensor:  # fmt: skip
-        """Return the residual stream after this block, (B, T, D); the arguments are those of `Attention.forward`."""
-        x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), rope, allowed, cache)
-        return x_BTD + self.feed_forward(self.norm_2(x_BTD))
-
-
-def call_block(block: nn.Module, *args: Any) -> Tensor:
-    """Return the output of a block for these arguments."""
-    return block(*args)
 
 
 class GPT(nn.Module):
@@ -61,7 +37,8 @@ class GPT(nn.Module):
     Source of tied weights: Press and Wolf 2017.
     """
 
-    rope: Tensor
+    rotations: Any
+    positions: Any
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:
         super().__init__()
@@ -70,27 +47,33 @@ class GPT(nn.Module):
         self.rule = Rule()  # of the run that trains it; generation follows it
         self.recompute = False  # whether blocks are computed again for the gradient, instead of being stored
         self.embedding = Embedding(vocab_size, config.d_model)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = norm_of(config)
-        self.positions = Positions(config) if config.positions == "learned" else None
+        layers = dict[ModelConfig, ModelConfig]()  # equal layers share one config
+        every = [layers.setdefault(layer, layer) for layer in map(config.layer, range(config.n_layers))]
+        self.blocks = nn.ModuleList(map(Block, every))
+        self.norm = nn.Identity() if every[-1].place.of_sum else Norm(config)
+        self.embedding_norm = Norm(config) if config.embedding_norm else None
+        self.positions = positions_of(every[0], "added")
         self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
         if self.head is not None:
             nn.init.normal_(self.head.weight, std=STD)
-        rope = rope_table(config.context, config.d_head, config.rope_base)
-        self.register_buffer("rope", rope, persistent=False)
+        self.rules = list(dict.fromkeys(map(_rule, every)))
+        turned = {name: layer for layer in layers if (name := _rotation(layer))}
+        self.rotations = nn.ModuleList(positions_of(layer, "rotated") for layer in turned.values())
+        names = [*turned, ""]
+        self.kinds = [(self.rules.index(_rule(layer)), names.index(_rotation(layer))) for layer in every]
 
     def forward(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
         """Return the scores (logits) of the next token id at each position, float32 (B rows, T tokens, V ids).
 
         For the loss use `loss.token_nats`, which needs fewer logits at once.
 
-        - mask: which inputs attend to which, and their positions; None: causal attention.
+        - mask: the inputs to which each input attends, and their positions; None: causal attention.
         """
         return self.logits(self.hidden(ids_BT, mask))
 
     def hidden(
         self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None,
-        call: Callable[..., Tensor] | None = None,
+        call: Callable[..., tuple[Tensor, Tensor | None]] | None = None,
     ) -> Tensor:  # fmt: skip
         """Return the normalised residual stream after the last block, (B rows, T tokens, D channels).
 
@@ -99,25 +82,46 @@ class GPT(nn.Module):
           Without both, attention is causal.
         - call: `call_block`, or a compiled version of it.
         """
-        call = call or call_block
-        how = slots if mask is None else mask
-        allowed = None if how is None else how.allowed
-        x_BTD, rope = self.embedding(ids_BT), None
-        if self.positions is not None:
-            x_BTD = x_BTD + (self.positions.weight[: ids_BT.shape[1]] if how is None else self.positions(how.position))
-        else:
-            rope = self.rope[:, : ids_BT.shape[1]] if how is None else self.rope[:, how.position].unsqueeze(2)
-        x_BTD = x_BTD.to(self.compute_dtype)
-        for i, block in enumerate(self.blocks):
-            if self.recompute and slots is None and torch.is_grad_enabled():
-                x_BTD = checkpoint(call, block, x_BTD, rope, allowed, None, use_reentrant=False)
-            else:
-                x_BTD = call(block, x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
-        return self.norm(x_BTD)
+        return self.outputs(ids_BT, mask, slots, call)[0]
 
-    def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
-        """Return `hidden(ids_BT, mask)`; a training run may replace this method by a compiled version."""
-        return self.hidden(ids_BT, mask)
+    def outputs(
+        self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None,
+        call: Callable[..., tuple[Tensor, Tensor | None]] | None = None,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        """Return (the result of `hidden`, the sum of the blocks' losses besides that of tokens); None: there are none.
+
+        A loss of a block, such as one that balances experts, is a mean over the tokens of this pass, a scalar.
+        """
+        call, how = call or call_block, slots if mask is None else mask
+        position_BT, t = None if how is None else how.position, ids_BT.shape[1]
+        x_BTD = self.embedding(ids_BT)
+        if self.positions is not None:
+            x_BTD = x_BTD + self.positions.at(position_BT, t)
+        x_BTD, extra = x_BTD.to(self.compute_dtype), None
+        x_BTD = x_BTD if self.embedding_norm is None else self.embedding_norm(x_BTD)
+        if self.config.dropout and self.training:
+            x_BTD = F.dropout(x_BTD, self.config.dropout)
+        ropes = [*(rotation.at(position_BT, t) for rotation in self.rotations), None]
+        allowed = [] if slots is not None else [self._mask(*rule, ids_BT, mask) for rule in self.rules]
+        for i, (block, (rule, rotation)) in enumerate(zip(self.blocks, self.kinds, strict=True)):
+            cached = None if slots is None else (slots.layers[i][0], slots, slots.layers[i][1])
+            seen = allowed[rule] if cached is None else cached[2].allowed
+            places = None if cached is None or cached[2].keys is None else (cached[1].position, cached[2].keys)
+            sight = Sight(seen, ropes[rotation], position_BT, cached, places)
+            if self.recompute and slots is None and torch.is_grad_enabled():
+                x_BTD, more = checkpoint(call, block, x_BTD, sight, use_reentrant=False)
+            else:
+                x_BTD, more = call(block, x_BTD, sight)
+            extra = more if extra is None else extra if more is None else extra + more
+        return self.norm(x_BTD), extra
+
+    def _mask(self, sees: Sees, is_scored: bool, ids_BT: Tensor, mask: Mask | None) -> Any:  # noqa: FBT001
+        """Return the mask of layers with a rule; those without one need none in rows that have none."""
+        return None if mask is None and sees == CAUSAL and not is_scored else masks.of_layer(sees, mask, ids_BT)
+
+    def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return `outputs(ids_BT, mask)`; a training run may replace this method by a compiled version."""
+        return self.outputs(ids_BT, mask)
 
     def cache(self, batch: int) -> Cache:
         """Return an empty cache of attention keys and values, for the generation of `batch` texts."""
@@ -131,7 +135,7 @@ class GPT(nn.Module):
             x_BTD: output of `hidden`.
         """
         logits_BTV = F.linear(x_BTD, self.head_weight.to(x_BTD.dtype)).float()
-        return logits_BTV[..., : self.vocab_size]
+        return capped(logits_BTV[..., : self.vocab_size], self.config.softcap)
 
     @property
     def head_weight(self) -> Tensor:
@@ -163,9 +167,26 @@ class GPT(nn.Module):
         This is the usual count (PaLM, appendix B): attention is counted in full, although half of it is masked. A
         frozen weight counts 4 operations, since no gradient is computed for it.
         """
-        role_of = roles(self)
-        multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}
-        matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied and not n.startswith("positions")]
-        products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
-        products += 4 * self._n_packed
-        return products + 12 * self.config.n_layers * self.config.d_model * self.config.context
+        role_of, products = roles(self), 4.0 * self._n_packed
+        for name, p in self.named_parameters():
+            if role_of[name] == "matrix" or p is self.head_weight:
+                share = getattr(self.get_submodule(name.rpartition(".")[0]), "share", 1)
+                products += (6 if p.requires_grad else 4) * p.numel() * share
+        return round(products) + sum(block.attention.flops(block.config) for block in self._blocks())
+
+
+def capped(logits: Tensor, softcap: float | None) -> Tensor:
+    """Return scores between -softcap and softcap: softcap * tanh(score / softcap); None leaves them as they are."""
+    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
+
+
+def _rule(layer: ModelConfig) -> tuple[Sees, bool]:
+    """Return the rule of a layer's mask, and whether its scores have a bias, for which a mask is always made."""
+    return layer.sees, layer.position.way == "scored"
+
+
+def _rotation(layer: ModelConfig) -> str:
+    """Return the name of a layer's rotation of queries and keys, "" without one; layers of one name share it."""
+    position = layer.position
+    values = [str(getattr(layer, name)) for name in (*position.by, "attention", "rotated_width")]
+    return " ".join([layer.positions, *values]) if position.way == "rotated" else ""

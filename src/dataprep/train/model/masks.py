@@ -1,8 +1,8 @@
-"""Attention masks, which separate the documents of one row, and let all tokens of a prefix attend to each other.
+"""Attention masks: the documents of one row are separate, a prefix attends to itself, layers have rules of their own.
 
-A mask is made once per step and used by every layer: on CUDA with Triton as a FlexAttention block mask, which skips
-blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_product_attention (FlexAttention does not
-train on the CPU). Rows with neither documents nor prefixes need no mask.
+A mask is made once per pass for all layers with one rule: on CUDA with Triton as a FlexAttention block mask, which
+skips blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_product_attention (FlexAttention does
+not train on the CPU). Rows with neither documents nor prefixes need no mask in layers without a rule.
 """
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
@@ -18,19 +18,28 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from dataprep.train.device import HAS_TRITON
+from dataprep.train.parts import CAUSAL, Sees
+
+Bias = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""What is added to scores, as a function of (head, position of the query, position of the key); these broadcast."""
 
 
 class Mask(NamedTuple):
     """Attention mask of a batch of B rows of T inputs.
 
     Attributes:
-        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask.
         position: each input's offset in its document, int64 (B, T).
+        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask; without a layer's own
+            rule (see `of_layer`).
+        first: the place in its row of the first input of an input's document, int64 (B, T).
+        prefix: whether an input belongs to its document's prefix, bool (B, T).
     """
 
     position: Tensor
     allowed: Any
     """bool (B, 1, T, T), query by key, or a BlockMask."""
+    first: Tensor | None = None
+    prefix: Tensor | None = None
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
@@ -46,56 +55,97 @@ class Mask(NamedTuple):
         place_BT = torch.arange(like.shape[1], device=like.device).expand(like.shape)
         first_BT = torch.zeros_like(place_BT) if begins_BT is None else (place_BT * begins_BT).cummax(1).values
         seen_BT = torch.zeros_like(like) if prefix_BT is None else prefix_BT
-        render = _blocks if like.device.type == "cuda" and HAS_TRITON else _dense
-        return Mask(place_BT - first_BT, render(first_BT, seen_BT))
+        return Mask(place_BT - first_BT, _rendered(first_BT, seen_BT, CAUSAL), first_BT, seen_BT)
 
 
-def _dense(first_BT: Tensor, prefix_BT: Tensor) -> Tensor:
-    t = first_BT.shape[1]
-    causal_TT = torch.ones(t, t, dtype=torch.bool, device=first_BT.device).tril()
-    seen_BTT = causal_TT | (prefix_BT[:, :, None] & prefix_BT[:, None, :])
-    return (seen_BTT & (first_BT[:, :, None] == first_BT[:, None, :]))[:, None]
+def of_layer(sees: Sees, mask: Mask | None, ids_BT: Tensor) -> Any:
+    """Return the mask of a layer with the rule `sees`, dense or a BlockMask.
+
+    - mask: the documents and prefixes of the rows; None: each row of ids_BT is one document.
+    """
+    if mask is None:
+        first_BT = torch.zeros_like(ids_BT)
+        return _rendered(first_BT, first_BT > 0, sees)
+    if sees == CAUSAL:
+        return mask.allowed
+    assert mask.first is not None, "a mask made by `Mask.of`"
+    assert mask.prefix is not None, "a mask made by `Mask.of`"
+    return _rendered(mask.first, mask.prefix, sees)
 
 
-def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
+def _rendered(first_BT: Tensor, prefix_BT: Tensor, sees: Sees) -> Any:
+    render = _blocks if first_BT.device.type == "cuda" and HAS_TRITON else _dense
+    return render(first_BT, prefix_BT, sees)
+
+
+def _dense(first_BT: Tensor, prefix_BT: Tensor, sees: Sees = CAUSAL) -> Tensor:
+    place_BT = torch.arange(first_BT.shape[1], device=first_BT.device) - first_BT
+    both_BTT = prefix_BT[:, :, None] & prefix_BT[:, None, :]
+    seen_BTT = sees.visible(place_BT[:, :, None], place_BT[:, None, :], both_BTT)
+    found: Tensor = (seen_BTT & (first_BT[:, :, None] == first_BT[:, None, :]))[:, None]
+    return found
+
+
+def _blocks(first_BT: Tensor, prefix_BT: Tensor, sees: Sees = CAUSAL) -> Any:
     def may_see(b: Tensor, _h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        same = first_BT[b, q] == first_BT[b, k]
-        return same & ((k <= q) | (prefix_BT[b, q] & prefix_BT[b, k]))
+        first = first_BT[b, q]
+        seen: Tensor = sees.visible(q - first, k - first, prefix_BT[b, q] & prefix_BT[b, k])
+        return seen & (first == first_BT[b, k])
 
     n_rows, t = first_BT.shape
     return _fast(create_block_mask)(may_see, n_rows, None, t, t, device=first_BT.device.type)
 
 
-def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
-    """Return which of the first `stop` tokens of its row each new token may attend to; B rows have T new tokens each.
-
-    The result is bool (B, 1, T, stop).
-
-    - position_BT: int64 (B, T), offset of each new token in its row.
-    - prefix_B: int64 (B), length of each row's prefix, whose tokens all attend to each other; 0: no prefix.
-    """
-    q_BT1, s, prefix_B11 = position_BT[:, :, None], torch.arange(stop), prefix_B[:, None, None]
-    return ((s <= q_BT1) | ((s < prefix_B11) & (q_BT1 < prefix_B11)))[:, None]
-
-
-def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) -> Tensor:
+def attend(
+    q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None, bias: Bias | None = None,
+    places: tuple[Tensor, Tensor] | None = None,
+) -> Tensor:  # fmt: skip
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
     B rows, H query heads, C channels. Each of the K key heads serves H / K query heads.
 
     - allowed: a dense mask or a BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
+    - bias: what is added to scores; None: nothing.
+    - places: the positions of queries (B, T) and keys (B, S) for `bias`; None: 0, 1, 2 ...
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):
         # Values are a view of the tensor that queries and keys are copied from (rotated): in one compiled graph with
         # them, torch 2.13 reads wrong ones on the CPU.
         values = v_BKSC.contiguous()
-        out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, block_mask=allowed, enable_gqa=grouped)
+        how = {"block_mask": allowed, "enable_gqa": grouped, "score_mod": None if bias is None else _score_mod(bias)}
+        out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, **how)
         return out
+    if bias is not None:
+        return _biased(q_BHTC, k_BKSC, v_BKSC, allowed, bias, places)
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(
         q_BHTC, k_BKSC, v_BKSC, attn_mask=allowed, is_causal=causal, enable_gqa=grouped
     )
+
+
+def _score_mod(bias: Bias) -> Callable[..., Tensor]:
+    def score_mod(score: Tensor, _b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return score + bias(h, q, k)
+
+    return score_mod
+
+
+def _biased(
+    q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Tensor | None, bias: Bias,
+    places: tuple[Tensor, Tensor] | None,
+) -> Tensor:  # fmt: skip
+    """Return the output of attention whose scores have a bias, as `attend`; all biases are computed at once."""
+    heads, t, s = q_BHTC.shape[1], q_BHTC.shape[2], k_BKSC.shape[2]
+    head_H11 = torch.arange(heads, device=q_BHTC.device)[:, None, None]
+    if places is None:
+        places = (torch.arange(t, device=q_BHTC.device)[None], torch.arange(s, device=q_BHTC.device)[None])
+    q_B1T1, k_B11S = places[0][:, None, :, None], places[1][:, None, None]
+    bias_BHTS = bias(head_H11, q_B1T1, k_B11S).to(q_BHTC.dtype)
+    seen = k_B11S <= q_B1T1 if allowed is None else allowed
+    bias_BHTS = bias_BHTS.masked_fill(~seen, -torch.inf)
+    grouped = heads != k_BKSC.shape[1]
+    return F.scaled_dot_product_attention(q_BHTC, k_BKSC, v_BKSC, attn_mask=bias_BHTS, enable_gqa=grouped)
 
 
 def _fast(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -110,6 +110,8 @@ def _taken(names: Sequence[str], config: TrainConfig, case: Case, device: torch.
         for heads in (model.n_heads, model.kv_heads)
     )
     mask = torch.ones(1, 1, t, t, dtype=torch.bool, device=device) if case.masked else None
+    if any(layer.position.way == "scored" and layer.position.n_weights(layer) for layer, _ in model.kinds()):
+        mask = torch.zeros(1, 1, t, t, dtype=case.dtype, device=device, requires_grad=True)
     with _only(names):
         try:
             number = choice(q, k, k, mask, 0.0, mask is None, enable_gqa=q.shape != k.shape)

@@ -381,12 +381,28 @@ RICH = {
     [({"todo_list": TODO}, "Trip\ntent\na map", "text"), ({"rich_message": RICH}, "Plan\none\ntwo", "text"),
      ({"todo_list": "odd"}, "odd", "text"), ({"todo_list": None}, "", "text"),
      ({"gift_id": 7, "gift_text": {"text": "for you"}}, "for you", "text"), ({"gift_id": 7, "novelty": 1}, "", "event"),
-     ({"novelty": {"caption": "new thing", "size": 3}}, "new thing", "text")],
+     ({"novelty": {"caption": "new thing", "size": 3}}, "new thing", "text"),
+     ({"game_title": "Snake", "game_description": "Eat"}, "Snake\nEat", "text"),
+     ({"invoice_information": {"title": "Чай", "description": "100 g", "amount": 5}}, "Чай\n100 g", "text")],
 )  # fmt: skip
 def test_messages_that_are_new(tmp_path, fields, text, kind):
     """Checklists, rich messages, gifts and fields that nobody knows yet do not become empty texts."""
     row = Telegram().row(said(1, "", **fields))
     assert (row.text, row.kind) == (text, kind)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [({"action": "todo_append_tasks", "items": [{"text": ["a ", "map"], "id": 3}]}, "Ada: todo_append_tasks a map"),
+     ({"information_text": "سجّل الدخول"}, "Ada: سجّل الدخول"),
+     ({"action": "process_suggested_post", "comment": "later", "rejected": True}, "Ada: process_suggested_post later"),
+     ({"action": "change_creator", "new_creator": "Bo"}, "Ada: change_creator Bo")],
+)  # fmt: skip
+def test_what_an_action_is_about(fields, text):
+    """A service message has the texts that Telegram Desktop writes beside its action."""
+    message = {"id": 1, "type": "service", "date": "2024-05-01T10:00:00", "actor": "Ada", "text": "", **fields}
+    row = Telegram().row(message)
+    assert (row.text, row.kind, row.author) == (text, "system", None)
 
 
 def test_unknown_fields_are_counted(tmp_path):

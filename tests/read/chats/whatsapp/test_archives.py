@@ -99,9 +99,9 @@ def test_what_a_zip_holds_besides_is_listed(tmp_path, caplog) -> None:
 
 def test_zips_that_cannot_be_read(tmp_path) -> None:
     """No chat, no zip, a damaged one: one sentence each."""
-    with pytest.raises(ReadError, match=r"holds no exported chat, a \.txt file; it holds a\.jpg; choose"):
+    with pytest.raises(ReadError, match=r"contains no exported chat \(a \.txt file\), only a\.jpg; export"):
         read(zipped(tmp_path / "a.zip", a_jpg=b""))
-    with pytest.raises(ReadError, match=r"'_chat\.txt' in the zip is empty; choose 'Export chat'"):
+    with pytest.raises(ReadError, match=r"'_chat\.txt' in the zip is empty; export the chat again"):
         dp.read(str(zipped(tmp_path / "e.zip", _chat_txt="")))
     path = tmp_path / "b.zip"
     path.write_bytes(b"PK nonsense")

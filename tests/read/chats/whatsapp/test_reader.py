@@ -8,14 +8,17 @@ import json
 import re
 import zipfile
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
+from dataprep.read import formats
 from dataprep.read.chats.whatsapp.archives import chat_of
 from dataprep.read.chats.whatsapp.dates import Survey
 from dataprep.read.chats.whatsapp.headers import find_in
@@ -158,7 +161,12 @@ def test_names_of_chats() -> None:
     assert chat_of("x/bee.TXT") == "bee"
 
 
-def test_bad_input(tmp_path) -> None:
+@dataclass(frozen=True)
+class Rows(extend.Reader):
+    """A reader of somebody else, without the columns of messages."""
+
+
+def test_bad_input(tmp_path, monkeypatch) -> None:
     """Lines before the first message and messages that are not UTF-8 are dropped; a file without any is refused."""
     head = b"exported by hand\n"
     good = b"01/02/24, 10:00 - A: x\n"
@@ -171,7 +179,11 @@ def test_bad_input(tmp_path) -> None:
         read_text(tmp_path, "one\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "x"}\n')
     (tmp_path / "WhatsApp Chat with Bee.txt").write_bytes(good)
-    with pytest.raises(PlanError, match="whatsapp and jsonl files have different columns"):
+    (tmp_path / "c.rows").write_text("x")
+    assert dp.read(str(tmp_path)).count == 2
+    monkeypatch.setattr(formats, "FORMATS", dict(formats.FORMATS))
+    extend.register("rows", Rows, suffixes=(".rows",))
+    with pytest.raises(PlanError, match="whatsapp and rows files have different columns"):
         dp.read(str(tmp_path))
 
 

@@ -33,7 +33,7 @@ def name_of(user: Mapping[str, Any], author: str) -> str | None:
 
     Args:
         user: the user's object, or the profile in a message.
-        author: which name, "display", "real", "name" or "id".
+        author: the name to use: "display", "real", "name" or "id".
     """
     profile = user.get("profile")
     both = {**user, **{k: v for k, v in profile.items() if v}} if isinstance(profile, dict) else user

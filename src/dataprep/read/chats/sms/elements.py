@@ -18,6 +18,7 @@ from dataprep.errors import ReadError
 
 CHUNK = 1 << 19  # bytes read at once; its messages are a batch
 MAX_ELEMENT = 512 << 20  # bytes of an element, with its attachments
+MAX_DEPTH = 100  # of elements in elements; a part of an MMS is the fourth
 HELD = 12  # bytes at the end of a chunk that may be part of a reference
 ROOTS = ("smses", "calls")
 HIGH = rb"&#(5529[6-9]|55[3-9]\d\d|56[0-2]\d\d|563[01]\d|[xX][dD][89abAB][0-9a-fA-F]{2});"
@@ -114,6 +115,9 @@ def _parser(found: list[Element], url: str, backup: Backup) -> expat.XMLParserTy
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
+        if depth > MAX_DEPTH:
+            msg = "its elements are nested, as no backup's are; make the backup again"
+            raise ReadError(msg, url, parser.CurrentByteIndex)
         if depth == 1:
             _check_root(tag, url)
             stated = attributes.get("count", "")

@@ -35,9 +35,10 @@ MEDIA = {
     "audio_file": "audio", "animation": "gif",
 }  # fmt: skip
 CALLS = ("phone_call", "group_call", "group_call_scheduled")
-WHAT = (
+WHAT = (  # of a service message: what its action is about
     "title", "members", "boosts", "duration", "duration_seconds", "inviter", "amount", "emoticon", "new_title",
-    "gift_text",
+    "gift_text", "information_text", "items", "option", "comment", "values", "to", "new_creator", "bot", "peer_name",
+    "boost_peer_name",
 )  # fmt: skip
 # Further fields that Telegram Desktop writes.
 FIELDS = PLAIN | set(WHAT) | {
@@ -49,7 +50,9 @@ FIELDS = PLAIN | set(WHAT) | {
     "game_message_id", "invoice_information", "poll", "giveaway_information", "giveaway_results", "reactions",
     "inline_bot_buttons", "actor", "actor_id", "action", "message_id", "score", "discard_reason", "currency", "period",
     "todo_list", "rich_message", "gift_text", "reason_app_name", "reason_domain", "new_icon_emoji_id", "months", "days",
-    "gift_code", "gift_id", "slug", "schedule_date", "paid_stars_amount", "stars", "cost", "recurring",
+    "gift_code", "gift_id", "slug", "schedule_date", "paid_stars_amount", "stars", "cost", "recurring", "charge_id",
+    "transaction_id", "giveaway_msg_id", "price_currency", "to_id", "peer_id", "boost_peer_id", "invoice_message_id",
+    "reason_app_id",
 }  # fmt: skip
 OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
@@ -150,7 +153,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
         return kind, text_of(message) if text_of else ""
     if "file" in message:
         return kind_of_file(message.get("file_name") or message["file"], message.get("mime_type")), ""
-    return "text", plain(message.get("game_title"))
+    return "text", "\n".join(filter(None, (plain(message.get(name)) for name in ("game_title", "game_description"))))
 
 
 def plain(text: Any) -> str:
@@ -183,6 +186,13 @@ def _place(message: Mapping[str, Any]) -> str:
     where = message.get("location_information")
     point = f"{where.get('latitude')}, {where.get('longitude')}" if isinstance(where, dict) else ""
     return "\n".join(filter(None, [plain(message.get("place_name")), plain(message.get("address")), point]))
+
+
+def _invoice(message: Mapping[str, Any]) -> str:
+    """Return the name of what is sold and its description."""
+    bill = message["invoice_information"]
+    fields = [bill.get("title"), bill.get("description")] if isinstance(bill, dict) else [bill]
+    return "\n".join(filter(None, map(plain, fields)))
 
 
 def _checklist(message: Mapping[str, Any]) -> str:
@@ -219,6 +229,7 @@ CONTENT: Mapping[
     "contact_vcard": ("contact", _contact),
     "location_information": ("location", _place),
     "place_name": ("location", _place),
+    "invoice_information": ("text", _invoice),
     "giveaway_information": ("event", None),
     "giveaway_results": ("event", None),
 }

@@ -105,7 +105,7 @@ class Export:
 
 @contextlib.contextmanager
 def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
-    """Yield the chats in an exported file: one for a text file, one or more for a zip, which stays open meanwhile.
+    """Yield the chats in an exported file: one of a text file, or those of a zip, which stays open in the meantime.
 
     In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
     neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
@@ -125,8 +125,8 @@ def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
         found = [export for some in folders for export in _in_folder(url, archive, some, alone=len(texts) == 1)]
         if not found:
             shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
-            found_none = f"the zip holds no exported chat, a .txt file; it holds {shown}"
-            msg = f"{found_none}; choose 'Export chat' on the phone again, or unpack the zip of another platform"
+            found_none = f"the zip contains no exported chat (a .txt file), only {shown}"
+            msg = f"{found_none}; export the chat again on the phone, or unpack the zip of another platform"
             raise ReadError(msg, url, reason="not_a_chat")
         if stats is not None:
             list_unread(url, archive, {export.member for export in found}, stats)

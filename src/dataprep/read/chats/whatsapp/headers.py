@@ -205,7 +205,7 @@ class DoubtfulLines:
     """Collects the lines of a file that may be message headers or quotations of them, to decide which are text.
 
     Attributes:
-        names: how often each author occurs.
+        names: the number of occurrences of each author.
         doubtful: lines that may be quotations, each with the header before and the header after it.
         waiting: such lines whose next header is not known yet.
         last: the last header so far.

@@ -48,7 +48,7 @@ class Recurring:
     ) -> None:
         """Add the messages at n headers (`found`, as `scan` returns them) that are one line.
 
-        - begin: int64[n], where their texts begin. The author of message i is names[codes[i]], or None.
+        - begin: int64[n], the offsets of their texts. The author of message i is names[codes[i]], or None.
         """
         if len(begin) < 2:
             return

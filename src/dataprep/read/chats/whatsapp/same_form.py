@@ -58,7 +58,7 @@ def remember(data: Bytes, span: tuple[int, int], half: int, time_at: int, form: 
     """Write the form of the header data[span[0]:span[1]] to form and places, for `read_same`.
 
     - half: the half of the day that it names.
-    - time_at: how many numbers precede the time.
+    - time_at: the number of numbers before the time.
     - form: uint64[2, WORDS], the bits to compare, and the bits wanted.
     - places: int64[ROWS, 2], begin and end of each number. A header that is long, does not end in a space, or has other
       digits than ASCII's gets no form.

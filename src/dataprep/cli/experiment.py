@@ -1,0 +1,107 @@
+"""The command experiment: which version of a corpus makes a better model."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from dataprep.errors import PlanError
+from dataprep.shown.terminal import table_of
+
+from .as_json import Json, only_json, print_json
+from .options import Screen, Workers, one_line, runner_of, say
+
+Named = list[str] | None
+
+
+def experiment(
+    versions: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="Datasets, as DIR or NAME=DIR; the first is the baseline.")
+    ],
+    out: Annotated[str, typer.Option(help="Folder for all steps and results; a stopped experiment resumes.")],
+    preset: Annotated[str, typer.Option(help="Settings of the runs: probe, tiny, 11m ...")] = "probe",
+    settings: Annotated[Named, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs per version, 2 or more.")] = 3,
+    tokens: Annotated[
+        int | None, typer.Option(help="Tokens that each run reads.", show_default="those of the preset")
+    ] = None,
+    held_out: Annotated[
+        str, typer.Option("--held-out", metavar="SHARE|DIR", help="Share of the documents to hold out, or a Dataset.")
+    ] = "0.1",
+    group: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Hold out documents with equal values together.")
+    ] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Tokenizer; default: one trained on all versions together.")
+    ] = None,
+    vocab_size: Annotated[int, typer.Option(help="Ids of the tokenizer that is trained.")] = 512,
+    by: Annotated[
+        Named, typer.Option(metavar="COLUMN", help="Also measure by this column.", show_default="source")
+    ] = None,
+    choices: Annotated[
+        Named, typer.Option(metavar="NAME=JSONL", help="Also measure the right answers of multiple choice.")
+    ] = None,
+    last_words: Annotated[
+        Named, typer.Option("--last-words", metavar="NAME=JSONL", help="Also measure the last word of texts.")
+    ] = None,
+    shots: Annotated[int, typer.Option(help="Examples before each question.")] = 0,
+    checkpoints: Annotated[int, typer.Option(help="Last checkpoints of a run whose losses are averaged.")] = 1,
+    cooldown: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Start from this run before the decay of its learning rate.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Version to compare with.", show_default="the first")] = None,
+    workers: Workers = 1,
+    as_json: Json = False,
+) -> None:
+    """Train the same model on versions of a corpus, and compare their losses on held-out documents, with intervals."""
+    from dataprep.experiment.run import experiment as run
+
+    try:
+        held: str | float = float(held_out)
+    except ValueError:
+        held = held_out
+    with only_json(as_json):
+        made = run(
+            named(versions, "DIR"), out=out, train=preset, settings=settings or (), seeds=seeds, tokens=tokens,
+            held_out=held, group=group, tokenizer=tokenizer, vocab_size=vocab_size, by=by or ("source",),
+            choices=named(choices or [], "--choices"), last_words=named(last_words or [], "--last-words"), shots=shots,
+            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, runner=runner_of(workers),
+        )  # fmt: skip
+    if as_json:
+        print_json(made.to_dict())
+        return
+    from dataprep.experiment.result import COLUMNS
+
+    others = [name for name in made.versions if name != made.baseline]
+    _print([list(COLUMNS), *made.table()])
+    _print([["measure", "groups", made.baseline, "noise", "signal/noise", *others], *made.measure_rows()])
+    for line in made.notes():
+        say(line)
+    say(os.path.join(made.folder, "experiment.md"))
+
+
+def named(given: list[str], option: str) -> dict[str, str]:
+    """Return the values of arguments NAME=VALUE, or VALUE, whose name is the last part of the path, by name.
+
+    - option: the argument, for the message. Raises PlanError if two have the same name.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals:
+            name, value = os.path.basename(one.rstrip("/")).split(".")[0], one
+        if name in found:
+            msg = f"{option} has the name {name!r} twice; write NAME={value}"
+            raise PlanError(msg)
+        found[name] = value
+    return found
+
+
+def _print(rows: list[list[str]]) -> None:
+    table = table_of(*rows[0])
+    for row in rows[1:]:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    Screen(highlight=False).print(table)

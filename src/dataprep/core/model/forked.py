@@ -1,0 +1,81 @@
+"""Forked workers: on Linux, one process forks all workers of a program, after it has imported dataprep.
+
+This process is the `forkserver` of Python's `multiprocessing`. It has no thread, so that a fork is safe, and does not
+import the user's script. A worker then takes a hundredth of a second to start instead of some tenths. On other systems,
+each worker is a new process (`spawn`).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from multiprocessing.connection import wait
+from multiprocessing.context import BaseContext
+from typing import Any
+
+from dataprep.store.stopping import no_ctrl_c
+
+AT_ONCE = 0.1  # seconds until a process that was killed is gone
+
+if sys.platform == "linux":
+    from multiprocessing import forkserver, popen_forkserver, resource_tracker
+    from multiprocessing.context import ForkServerContext, ForkServerProcess
+
+    class _Popen(popen_forkserver.Popen):
+        """A process whose exit code, which the server states once, any number of threads may wait for."""
+
+        def __init__(self, process: Any) -> None:
+            self._first = threading.Lock()
+            super().__init__(process)
+
+        def poll(self, flag: int = os.WNOHANG) -> int | None:
+            """Return the exit code; None if the process runs, and `flag` is WNOHANG."""
+            if self.returncode is None and not wait([self.sentinel], 0 if flag == os.WNOHANG else None):
+                return None
+            with self._first:
+                return super().poll(flag)
+
+    class _Process(ForkServerProcess):
+        @staticmethod
+        def _Popen(process: Any) -> Any:  # noqa: N802 - the name in `multiprocessing`
+            try:
+                return _Popen(process)
+            except (EOFError, ConnectionError):  # the server was killed just now
+                time.sleep(AT_ONCE)
+                return _Popen(process)
+
+    class _Context(ForkServerContext):
+        Process = _Process
+
+
+def start_server() -> None:
+    """Start the process that will fork workers in the background, unless it runs."""
+    if sys.platform == "linux":
+        own = sorted(name for name in sys.modules if name.startswith("dataprep.") and not name.endswith("__main__"))
+        forkserver.set_forkserver_preload([f"{__package__}.server", *own])
+        resource_tracker.ensure_running()  # before, since its start ends with Ctrl-C allowed
+        with no_ctrl_c():
+            forkserver.ensure_running()
+
+
+def context() -> BaseContext:
+    """Return the context of `multiprocessing` in which workers start."""
+    if sys.platform == "linux":
+        start_server()
+        return _Context()
+    return multiprocessing.get_context("spawn")
+
+
+def replace_state(environment: Mapping[str, str]) -> None:
+    """Replace in a new worker what it has of the server: environment variables, and NumPy's random numbers.
+
+    - environment: the environment variables of the process that asked for the worker.
+    """
+    os.environ.clear()
+    os.environ.update(environment)
+    if (random := sys.modules.get("numpy.random")) is not None:
+        random.seed()

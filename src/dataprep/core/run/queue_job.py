@@ -1,0 +1,187 @@
+"""Job: the files of one call of `map` in the folder of a queue, as the Runner writes and the workers read them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import struct
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+import pyarrow as pa
+
+from dataprep.errors import DataprepError, ReadError
+from dataprep.store import files
+from dataprep.store.claims import Watch, claim
+from dataprep.store.place import here
+
+OFFSET = struct.Struct("<q")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the process of a Runner and its workers must share, by name."""
+    from dataprep import __version__
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
+
+
+def difference(theirs: dict[str, str]) -> str:
+    """Return the versions of this process that are not those of the process of a Runner, in words; "" if none."""
+    ours = versions()
+    return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
+
+
+class Withdrawn(DataprepError):
+    """The Runner no longer wants the result of a task."""
+
+
+@dataclass(frozen=True)
+class SentTask:
+    """A task that runs elsewhere: in the working folder of the program that sent it, with its module search path."""
+
+    path: tuple[str, ...]
+    folder: str
+    task: bytes
+    ended: str  # the file that exists once the result is no longer wanted
+
+    @classmethod
+    def of(cls, task: Callable[[Any], Any], ended: str) -> SentTask:
+        """Return `task` as it is sent by this process."""
+        return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
+
+    def enter(self) -> None:
+        """Extend the module search path, and go into the working folder if it exists."""
+        sys.path.extend(one for one in self.path if one not in sys.path)
+        with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+            os.chdir(self.folder)
+
+    def __call__(self, item: Any) -> Any:
+        """Run the task. Raises Withdrawn if the Runner no longer wants its result."""
+        if files.exists(self.ended):
+            msg = "the result is no longer wanted"
+            raise Withdrawn(msg)
+        self.enter()
+        return cloudpickle.loads(self.task)(item)
+
+
+class Terms(NamedTuple):
+    """The versions of the Runner's process, the number of items, and the seconds that a task may take for a file."""
+
+    versions: dict[str, str]
+    items: int
+    timeout: float | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """The files of one call of `map`.
+
+    - `stated`, written last: the versions, the number of items, and the time limit;
+    - `task`, `items`, `offsets`: the pickled task, all pickled items, and the byte at which each item begins;
+    - `runner`: changed while the Runner lives;
+    - `claims/INDEX.ATTEMPT`: changed while the worker lives that does the item;
+    - `results/INDEX`: the pickled result or error of an item;
+    - `ended`: exists once no result is wanted any more.
+
+    Attributes:
+        url: the folder.
+    """
+
+    url: str
+
+    @classmethod
+    def offer(cls, queue: str, task: Callable[[Any], Any], items: Sequence[Any], timeout: float | None) -> Job:
+        """Write the files of a new job into the folder of a queue."""
+        job = cls(files.join(queue, "jobs", f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"))
+        sent = [cloudpickle.dumps(item) for item in items]
+        ends = np.cumsum([0, *map(len, sent)], dtype="<i8")
+        for name, content in (
+            ("task", cloudpickle.dumps(SentTask.of(task, job.at("ended")))), ("items", b"".join(sent)),
+            ("offsets", ends.tobytes()), ("claims/.keep", b""), ("results/.keep", b""),
+        ):  # fmt: skip
+            files.write_bytes(job.at(name), content)
+        claim(job.at("runner"))
+        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout)))
+        return job
+
+    def at(self, *names: str) -> str:
+        """Return the URL of a file of this job."""
+        return files.join(self.url, *names)
+
+    def claim_of(self, index: int, attempt: int) -> str:
+        """Return the URL of the claim of an item."""
+        return self.at("claims", f"{index}.{attempt}")
+
+    def result_of(self, index: int) -> str:
+        """Return the URL of the result of an item."""
+        return self.at("results", str(index))
+
+    @cached_property
+    def stated(self) -> Terms:
+        """What a worker must know before it takes an item."""
+        with files.open_raw(self.at("stated")) as f:
+            found: Terms = cloudpickle.loads(f.read())
+        return found
+
+    @cached_property
+    def task(self) -> SentTask:
+        """The task, as it was sent."""
+        with files.open_raw(self.at("task")) as f:
+            found: SentTask = cloudpickle.loads(f.read())
+        return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
+
+    def item(self, index: int) -> Any:
+        """Return an item."""
+        with files.open_raw(self.at("offsets")) as f:
+            f.seek(index * OFFSET.size)
+            first, end = struct.unpack("<2q", f.read(2 * OFFSET.size))
+        with files.open_raw(self.at("items")) as f:
+            f.seek(first)
+            return cloudpickle.loads(f.read(end - first))
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether no result is wanted any more."""
+        return files.exists(self.at("ended")) or not files.exists(self.at("stated"))
+
+    def end(self) -> None:
+        """State that no result is wanted any more."""
+        files.write_bytes(self.at("ended"), b"")
+
+    def claims(self) -> dict[int, int]:
+        """Return the number of the last attempt at each claimed item."""
+        found: dict[int, int] = {}
+        for name in files.listdir(self.at("claims")):
+            index, _, attempt = name.partition(".")
+            if index.isdigit():
+                found[int(index)] = max(found.get(int(index), 0), int(attempt))
+        return found
+
+    def results(self) -> set[int]:
+        """Return the items that have a result."""
+        return {int(name) for name in files.listdir(self.at("results")) if name.isdigit()}
+
+    def answer(self, index: int) -> tuple[bytes | None, bytes | None] | None:
+        """Return the pickled result and the pickled error of an item, one of which is None; None if it has neither."""
+        try:
+            with files.open_raw(self.result_of(index)) as f:
+                found: tuple[bytes | None, bytes | None] = cloudpickle.loads(f.read())
+        except ReadError:  # it does not exist yet
+            return None
+        return found
+
+    def busy(self, watch: Watch, patience: float) -> Iterator[int]:
+        """Yield the items that live workers are doing."""
+        done = self.results()
+        for index, attempt in self.claims().items():
+            if index not in done and watch.silent(self.claim_of(index, attempt)) < patience:
+                yield index

@@ -1,0 +1,192 @@
+"""A worker of a queue: it takes tasks from a folder until it is stopped, and does each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cloudpickle
+
+from dataprep.errors import WorkerDied, portable
+from dataprep.store import files
+from dataprep.store.claims import Heartbeats, Watch, claim
+from dataprep.store.stopping import clean_end
+
+from .crashes import ATTEMPTS
+from .queue_job import Job, difference
+from .queue_runner import PATIENCE, queue_folder
+from .runner import Local
+
+LOOK = 0.2  # seconds between two looks for tasks
+LISTED = 5.0  # seconds between two looks for tasks of dead workers
+
+
+def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
+    """Take tasks from the folder of a queue, one at a time, and return how many were done.
+
+    Each task runs in a child process, which is kept for the next one. If the child dies, its task is repeated, and the
+    worker goes on.
+
+    Args:
+        queue: the folder of a `Queue`, created if it does not exist.
+        memory: the maximum memory of the child, in bytes or as text like "4GB"; None: 90 % of the machine's memory.
+        idle: the number of seconds without a task after which this returns; None: it goes on until it is stopped.
+    """
+    queue = queue_folder(queue)
+    name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
+    files.write_bytes(files.join(queue, "workers", ".keep"), b"")
+    claim(name)
+    try:
+        with Heartbeats() as beats, beats.of(name), clean_end(queue):
+            return _Worker(queue, name, beats, memory).work(idle)
+    finally:
+        files.remove(name)
+
+
+@dataclass
+class _Taken:
+    """An item that this worker does."""
+
+    job: Job
+    index: int
+    attempt: int
+
+    @property
+    def claim(self) -> str:
+        """The URL of its claim."""
+        return self.job.claim_of(self.index, self.attempt)
+
+
+class _Worker:
+    def __init__(self, queue: str, name: str, beats: Heartbeats, memory: int | str | None) -> None:
+        self.queue, self.name, self.beats = queue, name, beats
+        self.memory = memory
+        self.jobs: dict[str, _Tasks] = {}
+        self.children: dict[float | None, Local] = {}  # by time limit
+
+    def work(self, idle: float | None) -> int:
+        """Do tasks until there was none for `idle` seconds; return how many were done."""
+        n, since = 0, time.monotonic()
+        while idle is None or time.monotonic() - since < idle:
+            taken = self._next()
+            if taken is None:
+                time.sleep(LOOK)
+                continue
+            self._do(taken)
+            n, since = n + 1, time.monotonic()
+        return n
+
+    def _next(self) -> _Taken | None:
+        home = files.join(self.queue, "jobs")
+        names = [name for name in files.listdir(home) if files.exists(files.join(home, name, "stated"))]
+        self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
+        return next((taken for name in names if (taken := self.jobs[name].take()) is not None), None)
+
+    def _do(self, taken: _Taken) -> None:
+        job = taken.job
+        timeout = job.stated.timeout
+        child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
+        with self.beats.of(taken.claim), _withdrawn(job, child):
+            answer: tuple[bytes | None, bytes | None]
+            try:
+                job.task.enter()  # so that the item can be loaded here
+                [result] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
+                answer = (bytes(cloudpickle.dumps(result)), None)
+            except Exception as e:  # noqa: BLE001 - raised again by the Runner
+                answer = (None, bytes(cloudpickle.dumps(portable(e))))
+            except BaseException:  # this worker is stopped: another one takes the task at once
+                files.remove(taken.claim)
+                raise
+            if not job.is_ended:
+                files.write_bytes(job.result_of(taken.index), cloudpickle.dumps(answer))
+                if answer[1] is not None:
+                    claim(job.at(f"failed.{taken.index}"))
+            else:
+                files.remove(taken.claim)
+
+
+@contextlib.contextmanager
+def _withdrawn(job: Job, child: Local) -> Iterator[None]:
+    """In the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
+    done, watch = threading.Event(), Watch()
+
+    def look() -> None:
+        while not done.wait(1.0):
+            if not job.is_ended and watch.silent(job.at("runner")) < PATIENCE:
+                continue
+            with contextlib.suppress(OSError):  # the folder was removed
+                job.end()
+            child.stop()
+            return
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+class _Tasks:
+    """The items of a job that this worker may take."""
+
+    def __init__(self, job: Job, worker: str) -> None:
+        self.job, self.worker = job, worker
+        self.watch = Watch()
+        self.cursor = 0  # the first item that this worker did not see claimed
+        self.listed = 0.0
+        self.refused = False
+
+    def take(self) -> _Taken | None:
+        """Claim an item that no live worker does, and return it; None if there is none."""
+        job = self.job
+        if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
+            if not any(job.busy(self.watch, PATIENCE)):
+                files.remove(job.url)
+            return None
+        if self.refused or job.is_ended or self._refuses():
+            return None
+        end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
+        end = job.stated.items if end is None else end  # behind an error, no item is begun
+        while self.cursor < end:
+            index, self.cursor = self.cursor, self.cursor + 1
+            if claim(job.claim_of(index, 1)):
+                return _Taken(job, index, 1)
+            self.cursor = max(self.cursor, max(job.claims(), default=-1) + 1)  # items are claimed in order
+        return self._lost(end)
+
+    def _lost(self, end: int) -> _Taken | None:
+        """Claim an item whose worker has died, or has given it back."""
+        now = time.monotonic()
+        if now - self.listed < min(LISTED, PATIENCE):
+            return None
+        self.listed = now
+        claimed, done = self.job.claims(), self.job.results()
+        for index in range(end):
+            attempt = claimed.get(index, 0)
+            if index in done or (attempt and self.watch.silent(self.job.claim_of(index, attempt)) < PATIENCE):
+                continue
+            if attempt == ATTEMPTS:
+                msg = f"the machine or worker ended {ATTEMPTS} times during the task {str(self.job.item(index))[:200]}"
+                error = cloudpickle.dumps((None, cloudpickle.dumps(WorkerDied(f"{msg}; use fewer workers"))))
+                files.write_bytes(self.job.result_of(index), error)
+            elif claim(self.job.claim_of(index, attempt + 1)):
+                return _Taken(self.job, index, attempt + 1)
+        return None
+
+    def _refuses(self) -> bool:
+        """Return whether this worker differs from the Runner in a version; the Runner is told."""
+        differ = difference(self.job.stated.versions)
+        self.refused = bool(differ)
+        if differ:
+            name = files.name_of(self.worker)
+            why = f"{name} has {differ}; install the same versions there"
+            files.write_bytes(self.job.at("refused", name), why.encode())
+        return self.refused

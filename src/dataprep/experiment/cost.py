@@ -1,0 +1,78 @@
+"""The cost of an experiment before it starts: steps, tokens, passes over each version, operations and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dataprep.errors import PlanError
+from dataprep.train.config import TrainConfig
+
+EPOCHS = 4  # passes up to which each is worth about as much as new text (Muennighoff et al. 2023)
+MOST_EPOCHS = 40  # passes after which reading the same text again teaches nothing
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The work of an experiment.
+
+    Attributes:
+        runs: the number of trainings that are left to do.
+        tokens: the number of tokens that each reads.
+        epochs: passes over the text, by version.
+        flops: floating-point operations of all these trainings.
+    """
+
+    runs: int
+    tokens: int
+    epochs: dict[str, float]
+    flops: float
+
+    def text(self, tokens_per_s: float | None = None) -> str:
+        """Return a sentence about the cost.
+
+        - tokens_per_s: the speed that was measured; None: no time is stated.
+        """
+        said = f"{self.runs} trainings of {self.tokens:,} tokens: {self.flops:.2g} FLOPs"
+        if tokens_per_s:
+            seconds = self.runs * self.tokens / tokens_per_s
+            long = f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:,.0f} s"
+            said += f", about {long} at {tokens_per_s:,.0f} tokens/s"
+        return said
+
+    def doubts(self) -> list[str]:
+        """Return a warning for each version that is read more than `EPOCHS` times."""
+        return [
+            f"the runs read the {name!r} {n:.3g} times; after {EPOCHS} passes, reading it again teaches little "
+            f"(Muennighoff et al. 2023): set tokens={int(self.tokens * EPOCHS / n):,} or less, or add text"
+            for name, n in self.epochs.items() if n > EPOCHS
+        ]  # fmt: skip
+
+
+def steps_of(config: TrainConfig, tokens: int | None, smallest: int) -> int:
+    """Return the number of steps: those of `tokens`, of the config, or of one pass over the smallest version.
+
+    - smallest: its tokens.
+    """
+    per_step = config.batch * config.model.context
+    if tokens is not None:
+        return -(-tokens // per_step)
+    return config.steps or -(-smallest // per_step)
+
+
+def epochs_of(config: TrainConfig, steps: int, tokens: Mapping[str, int]) -> dict[str, float]:
+    """Return the passes over each version's text.
+
+    - tokens: the number of each version's tokens.
+
+    Raises PlanError if a version has no row of text, or is read more than `MOST_EPOCHS` times.
+    """
+    read = steps * config.batch * config.model.context
+    for name, n in tokens.items():
+        if n <= config.model.context or read > MOST_EPOCHS * n:
+            msg = (
+                f"the version {name!r} has {n:,} tokens, too few for the {read:,} that each run reads; add text, or "
+                f"set tokens={MOST_EPOCHS * n:,} or less"
+            )
+            raise PlanError(msg)
+    return {name: read / n for name, n in tokens.items()}

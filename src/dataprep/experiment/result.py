@@ -1,0 +1,172 @@
+"""The result of an experiment: its table, as text, Markdown and JSON, and its pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataprep.core.output import owned
+from dataprep.errors import counted
+from dataprep.report.difference_charts import Mark, against, intervals, standalone
+from dataprep.shown.notebook import block
+from dataprep.store import files
+
+from .difference import BETTER, WORSE
+from .measures import ALL, CANNOT_TELL
+
+COLUMNS = (
+    "version", "documents", "tokens", "less", "passes", "bits per byte", "difference", "95 % interval", "verdict"
+)  # fmt: skip
+STYLES = {BETTER: "kept", WORSE: "dropped"}
+JSON, MARKDOWN = "experiment.json", "experiment.md"
+PICTURES = ("differences.svg", "sizes.svg")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The result of `experiment`: which version of a corpus makes a better model.
+
+    Attributes:
+        folder: the folder with experiment.json, experiment.md, differences.svg and sizes.svg.
+        baseline: the version with which the others are compared.
+        versions: for each version: the number of its documents and tokens; `contaminated`, the number of documents that
+            were removed since they share words with the held-out set; `epochs`, the passes over its text.
+        measures: for each measure, "all" (the held-out documents) first: its bits per byte by version, the difference
+            from the baseline with its interval and verdict, and `signal_to_noise`.
+        about: what was done: the held-out set, the tokenizer, the tokens and operations per run, and the seeds.
+    """
+
+    folder: str
+    baseline: str
+    versions: dict[str, dict[str, Any]]
+    measures: list[dict[str, Any]]
+    about: dict[str, Any] = field(default_factory=dict)
+
+    _repr_html_ = block
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        return {"baseline": self.baseline, "versions": self.versions, "measures": self.measures, "about": self.about}
+
+    def verdicts(self, measure: str = ALL) -> dict[str, str]:
+        """Return "better", "worse" or "not shown" for each version but the baseline."""
+        found = next(one for one in self.measures if one["name"] == measure)["versions"]
+        return {name: of["verdict"] for name, of in found.items() if name != self.baseline}
+
+    def table(self, measure: str = ALL) -> list[list[str]]:
+        """Return the rows of the table, as texts; its columns are `COLUMNS`."""
+        found = next(one for one in self.measures if one["name"] == measure)["versions"]
+        whole = self.versions[self.baseline]["tokens"]
+        rows = []
+        for name, of in self.versions.items():
+            one = found[name]
+            row = [name, f"{of['documents']:,}", f"{of['tokens']:,}", f"{1 - of['tokens'] / whole:.1%}",
+                   f"{of['epochs']:.2g}", f"{one['bits_per_byte']:.4f}"]  # fmt: skip
+            if name == self.baseline:
+                rows.append([*row, "", "", "baseline"])
+            else:
+                low, high = one["interval"]
+                rows.append([*row, f"{one['difference']:+.4f}", f"{low:+.4f} to {high:+.4f}", self._said(one)])
+        return rows
+
+    def _said(self, one: dict[str, Any]) -> str:
+        if one["verdict"] in STYLES:
+            return str(one["verdict"])
+        needed = one["seeds_needed"]
+        return f"{one['verdict']}; {'more held-out text' if needed is None else counted(needed, 'seed')} would show it"
+
+    def measure_rows(self) -> list[list[str]]:
+        """Return the rows of the table of measures: name, groups, noise, signal to noise, and a verdict per version."""
+        rows = []
+        for one in self.measures:
+            others = [of for name, of in one["versions"].items() if name != self.baseline]
+            ratio = one["signal_to_noise"]
+            said = f"{ratio:.1f}" + (" (cannot tell)" if ratio < CANNOT_TELL else "")
+            each = [f"{of['difference']:+.4f} {of['verdict']}" for of in others]
+            base = one["versions"][self.baseline]["bits_per_byte"]
+            rows.append([one["name"], f"{one['groups']:,}", f"{base:.4f}", f"{one['noise']:.4f}", said, *each])
+        return rows
+
+    def notes(self) -> list[str]:
+        """Return sentences about what was compared, and how."""
+        a = self.about
+        n, groups = len(self.versions) - 1, f" in {a['held_out_groups']:,} groups" if a["group"] else ""
+        removed = ", ".join(f"{name} {of['contaminated']:,}" for name, of in self.versions.items())
+        same = f"{counted(a['seeds'], 'seed')}, each with the same initial weights for all versions"
+        corrected = f"; verdicts are corrected for {n} comparisons (Holm), intervals are not" if n > 1 else ""
+        lines = [
+            f"held-out set: {a['held_out_documents']:,} documents{groups}, {a['held_from']}",
+            f"documents removed since they share {a['ngram']} words with it: {removed}",
+            f"tokenizer: {a['tokenizer']}",
+            f"each run reads {a['tokens']:,} tokens and takes {a['flops']:.2g} FLOPs; {same}",
+            f"an interval is over seeds and held-out {'groups' if a['group'] else 'documents'}{corrected}",
+        ]
+        if a["start"]:
+            lines.append(f"each run starts from {a['start']}, and lowers the learning rate from its first step")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*_aligned([list(COLUMNS), *self.table()]), *self.notes()])
+
+    def markdown(self) -> str:
+        """Return the tables and notes as Markdown."""
+        others = [name for name in self.versions if name != self.baseline]
+        heads = ["measure", "groups", self.baseline, "noise", "signal/noise", *others]
+        tables = [_markdown([list(COLUMNS), *self.table()]), _markdown([heads, *self.measure_rows()])]
+        return "\n".join([*tables, "".join(f"- {line}\n" for line in self.notes())])
+
+    def pictures(self) -> dict[str, str]:
+        """Return the pictures, as {name of the file: SVG}."""
+        found = self.measures[0]["versions"]
+        rows = [
+            Mark(
+                name, of["difference"], of["interval"][0], of["interval"][1], of["by_seed_difference"],
+                STYLES.get(of["verdict"], "none"),
+            )
+            for name, of in found.items() if name != self.baseline
+        ]  # fmt: skip
+        said = f"Difference in bits per byte from {self.baseline} (less is better), with 95 % intervals"
+        points = [(name, float(of["tokens"]), found[name]["bits_per_byte"]) for name, of in self.versions.items()]
+        made = (
+            intervals(rows, "bits per byte - those of " + self.baseline, said),
+            against(points, "Tokens of the version", "Bits per byte against the tokens of each version"),
+        )
+        return {name: standalone(chart) for name, chart in zip(PICTURES, made, strict=True)}
+
+    def save(self) -> None:
+        """Write the JSON, the Markdown and the pictures to the folder.
+
+        Raises StaleOutput if one of these files is not one that dataprep wrote.
+        """
+        text = json.dumps(_finite(self.to_dict()), ensure_ascii=False, indent=1)
+        content = {JSON: f"{text}\n", MARKDOWN: self.markdown(), **self.pictures()}
+        begins = {JSON: '{"baseline"', MARKDOWN: "|version|documents|"} | dict.fromkeys(PICTURES, "<svgxmlns")
+        for name in content:
+            owned.check_file(files.join(self.folder, name), "the result of an experiment", begins[name])
+        for name, value in content.items():
+            files.write_bytes(files.join(self.folder, name), value.encode())
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    last = len(widths) - 1
+
+    def cell(i: int, value: str, width: int) -> str:
+        return value.ljust(width) if i in (0, last) else value.rjust(width)
+
+    return ["  ".join(cell(i, *pair) for i, pair in enumerate(zip(row, widths, strict=True))).rstrip() for row in rows]
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    lines = [rows[0], ["---", *("--:" for _ in rows[0][1:])], *rows[1:]]
+    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

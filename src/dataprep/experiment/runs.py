@@ -1,0 +1,188 @@
+"""The trainings of an experiment, and the losses of their models; what is finished is never done again.
+
+OUT/runs/NAME/KEY-seed-0/       the run: checkpoints and metrics.jsonl; KEY is the beginning of a hash of its
+settings and tokens, so that runs with other settings are kept
+OUT/runs/NAME/KEY-seed-0.json   a receipt: tokens, seconds, and the loss of each held-out document
+OUT/runs/NAME/KEY-seed-0.choices-exam.json ...  the same for each file of questions
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.train.config import RUN_ONLY, TrainConfig
+
+from .cost import Cost, epochs_of
+from .design import Design, Version
+from .questions import Questions, bits_of
+
+log = logging.getLogger("dataprep")
+F64 = npt.NDArray[np.float64]
+VERSION = 1  # increased if the same run has other losses
+TRIED = 10  # steps after which the speed is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainings:
+    """The trainings of an experiment.
+
+    Attributes:
+        design: the data.
+        config: the settings of every run but the seed.
+        seeds: the number of seeds, from `config.seed`.
+        checkpoints: the number of checkpoints at the end of a run whose losses are averaged.
+        start: the checkpoint from whose weights each run starts; None: random weights.
+        questions: the files of questions.
+        out: the folder of the experiment.
+        say: a function that prints a line.
+    """
+
+    design: Design
+    config: TrainConfig
+    seeds: int
+    checkpoints: int
+    start: str | None
+    questions: Sequence[Questions]
+    out: str
+    say: Callable[[str], None]
+
+    def losses(self) -> dict[str, dict[str, F64]]:
+        """Train what is left to train, and return the losses in bits, by name of the metric and version.
+
+        Each is float64[seeds, items]; the metric "" has the held-out documents as items, others the questions.
+        """
+        cost = self.cost()
+        if cost.runs:
+            self.say(cost.text())
+        for doubt in cost.doubts():
+            log.warning("%s", doubt)
+        found: dict[str, dict[str, list[list[float]]]] = {}
+        told = False
+        for seed in range(self.config.seed, self.config.seed + self.seeds):  # all versions have a seed before the next
+            for version in self.design.versions.values():
+                if cost.runs > 1 and not told and not self._is_done(version, seed):
+                    speed = self._speed(version, seed)
+                    self.say(f"the first {TRIED} steps: {cost.text(speed)}")
+                    told = True
+                for metric, bits in self._run(version, seed).items():
+                    found.setdefault(metric, {}).setdefault(version.name, []).append(bits)
+        return {metric: {n: np.array(rows) for n, rows in of.items()} for metric, of in found.items()}
+
+    def cost(self) -> Cost:
+        """Return the cost of the trainings that are left. Raises PlanError if a version is too small for the tokens."""
+        from dataprep.train.size import flops_of  # with torch
+
+        versions, config = self.design.versions, self.config
+        steps = config.steps or 0
+        epochs = epochs_of(config, steps, {name: v.shards.n_tokens for name, v in versions.items()})
+        tokens = steps * config.batch * config.model.context
+        seeds = range(config.seed, config.seed + self.seeds)
+        left = sum(not self._is_done(version, seed) for version in versions.values() for seed in seeds)
+        each = flops_of(config.model, self.design.tokenizer.vocab_size) * tokens
+        return Cost(left, tokens, epochs, float(left * each))
+
+    def records(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the receipts of finished runs by version, in the order of the seeds."""
+        seeds = range(self.config.seed, self.config.seed + self.seeds)
+        of = {name: [self._record(v, seed) for seed in seeds] for name, v in self.design.versions.items()}
+        return {name: [record for record in records if record is not None] for name, records in of.items()}
+
+    def _key(self, version: Version) -> str:
+        settings = {n: v for n, v in self.config.to_dict().items() if n not in RUN_ONLY and n != "seed"}
+        start = None if self.start is None else files.content_hash(self.start)
+        return key([VERSION, version.shards.root, settings, start])
+
+    def _place(self, version: Version, seed: int) -> str:
+        return files.join(self.out, "runs", version.name, f"{self._key(version)[:8]}-seed-{seed}")
+
+    def _held_key(self, version: Version) -> str:
+        return key([self._key(version), self.design.held_shards.root, self.design.held.key, self.checkpoints])
+
+    def _record(self, version: Version, seed: int) -> dict[str, Any] | None:
+        return receipts.valid(f"{self._place(version, seed)}.json", self._held_key(version))
+
+    def _is_done(self, version: Version, seed: int) -> bool:
+        return self._record(version, seed) is not None
+
+    def _train(self, version: Version, seed: int, stop_at: int | None = None) -> Any:
+        from dataprep.inference.train import train  # torch is imported here, if a run is left
+
+        steps = self.config.steps or 1
+        more = {} if self.checkpoints == 1 else {
+            "save_every": max(1, steps // 20), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
+        }  # fmt: skip
+        config = replace(self.config, seed=seed, **more)  # type: ignore[arg-type]
+        shards, out = version.shards, self._place(version, seed)
+        return train(shards, out=out, config=config, init_from=self.start, stop_at=stop_at, quiet=True)
+
+    def _speed(self, version: Version, seed: int) -> float | None:
+        """Return the tokens per second of the first steps of a run, which continues later; None if it is short."""
+        if (self.config.steps or 0) <= 2 * TRIED:
+            return None
+        rows = _metrics(self._train(version, seed, stop_at=TRIED).metrics)
+        return None if not rows else float(rows[-1]["tokens_per_s"])
+
+    def _run(self, version: Version, seed: int) -> dict[str, list[float]]:
+        """Return the losses of one run in bits, by name of the metric, each with one number per item."""
+        place, trained = self._place(version, seed), list[Any]()
+
+        def checkpoints() -> list[str]:
+            if not trained:
+                trained.append(self._train(version, seed))
+            found = sorted(Path(place).glob("step-*.pt"))  # the newest last; that before the decay may be there, too
+            return [str(path) for path in found[-self.checkpoints :]]
+
+        def held_out() -> dict[str, Any]:
+            losses = [self._held_losses(path) for path in checkpoints()]
+            bits, n_bytes = np.mean(losses, axis=0)
+            result = trained[0]
+            facts = {"tokens": result.tokens, "epochs": result.epochs, "loss": result.loss, "steps": result.steps}
+            return {"files": [], "bits": bits.tolist(), "bytes": n_bytes.tolist(), "seconds": _seconds(result), **facts}
+
+        record = receipts.once(f"{place}.json", self._held_key(version), held_out)
+        found = {"": record["bits"]}
+        for asked in self.questions:
+            def answers(asked: Questions = asked) -> dict[str, Any]:
+                bits = np.mean([bits_of(path, asked) for path in checkpoints()], axis=0)
+                return {"files": [], "bits": bits.tolist()}
+
+            receipt, work = f"{place}.{asked.name}.json", key([self._held_key(version), asked.recipe()])
+            found[asked.name] = receipts.once(receipt, work, answers)["bits"]
+        if trained:
+            self.say(f"{version.name}, seed {seed}: {sum(record['bits']) / sum(record['bytes']):.4f} bits per byte")
+        return found
+
+    def _held_losses(self, path: str) -> F64:
+        """Return the loss of a model on each held-out document, in bits, and the bytes of its text that are predicted.
+
+        float64[2, documents]; special tokens are left out.
+        """
+        from dataprep.inference.evaluate import evaluate
+
+        held = self.design.held
+        found = evaluate(path, self.design.held_shards, split="train", by="id", docs=held, device=self.config.device)
+        ids = held.table(["id"]).column("id").to_pylist()
+        sums = [found.groups[str(i)] for i in ids]
+        return np.array([[one.text_nats / math.log(2) for one in sums], [float(one.n_bytes) for one in sums]])
+
+
+def _metrics(path: str) -> list[dict[str, Any]]:
+    from dataprep.train.metrics import read
+
+    return read(Path(path))
+
+
+def _seconds(result: Any) -> float:
+    """Return the seconds of training, by the speed that each step's row of metrics states."""
+    per_step = result.tokens / max(1, result.steps)
+    return float(sum(per_step / row["tokens_per_s"] for row in _metrics(result.metrics) if row.get("tokens_per_s")))

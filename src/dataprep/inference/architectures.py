@@ -1,0 +1,113 @@
+"""The published architectures that an exported model can have: which settings each of them holds, and its files.
+
+Most are Llama with a setting more, and have its names of weights (`llama`); GPT-2 has its own (`gpt2`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from dataprep.errors import PlanError
+from dataprep.train import GPT, ModelConfig
+
+from . import gpt2, llama
+
+SIZES = frozenset({"n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout"})
+"""Settings of sizes, which are free in every architecture; dropout is of training alone."""
+OF_LLAMA = SIZES | {"n_kv_heads", "rope_base", "head_width", "rope_scaling", "rope_factor", "rope_context"}
+
+
+class Architecture(NamedTuple):
+    """A published architecture.
+
+    Attributes:
+        model_type: its name in config.json.
+        wants: {setting: value} of those that differ from Llama's.
+        free: settings that may have any value.
+        by_layer: settings that may differ between layers.
+        config: function that returns the content of config.json, without the ids that begin and end a text.
+        weights: function that returns {name of a weight in the file: tensor}.
+    """
+
+    model_type: str
+    wants: Mapping[str, Any]
+    free: frozenset[str]
+    config: Callable[[GPT], dict[str, Any]]
+    weights: Callable[[GPT], dict[str, Tensor]]
+    by_layer: frozenset[str] = frozenset()
+
+    def unlike(self, config: ModelConfig) -> list[str]:
+        """Return the settings of a model that this architecture does not have."""
+        plain = asdict(ModelConfig()) | {**self.wants}
+        return [
+            f"{name}={value!r}" for name, value in asdict(config).items()
+            if (isinstance(value, tuple) and name not in self.by_layer)
+            or (value != plain[name] and name not in self.free | self.by_layer)
+        ]  # fmt: skip
+
+
+def _like_llama(model_type: str, name: str, more: Callable[[ModelConfig], dict[str, Any]]) -> Callable[[GPT], Any]:
+    """Return the function that makes config.json of an architecture with Llama's settings and some more."""
+
+    def config(model: GPT) -> dict[str, Any]:
+        return llama.config_of(model) | {"architectures": [name], "model_type": model_type} | more(model.config)
+
+    return config
+
+
+def _windows(shape: ModelConfig) -> dict[str, Any]:
+    """Return the settings of windows of Qwen 3."""
+    layers = [shape.layer(i).sees for i in range(shape.n_layers)]
+    reaches = [sees.reach for sees in layers if sees.reach]
+    kinds = ["sliding_attention" if sees.reach else "full_attention" for sees in layers]
+    return {
+        "layer_types": kinds, "use_sliding_window": bool(reaches), "sliding_window": max(reaches, default=None),
+        "max_window_layers": 0,
+    }  # fmt: skip
+
+
+PUBLISHED = (
+    Architecture("llama", {}, OF_LLAMA, _like_llama("llama", "LlamaForCausalLM", lambda _: {}), llama.weights),
+    Architecture(
+        "llama", {"biases": "all"}, OF_LLAMA,
+        _like_llama("llama", "LlamaForCausalLM", lambda _: {"attention_bias": True, "mlp_bias": True}), llama.weights,
+    ),
+    Architecture(
+        "qwen2", {"biases": "qkv"}, OF_LLAMA - {"head_width"},
+        _like_llama("qwen2", "Qwen2ForCausalLM", lambda _: {}), llama.weights,
+    ),
+    Architecture(
+        "mistral", {"pattern": "window"}, OF_LLAMA | {"reach"},
+        _like_llama("mistral", "MistralForCausalLM", lambda shape: {"sliding_window": shape.reach}), llama.weights,
+    ),
+    Architecture(
+        "qwen3", {"qk_norm": True}, OF_LLAMA | {"reach"}, _like_llama("qwen3", "Qwen3ForCausalLM", _windows),
+        llama.weights, frozenset({"pattern"}),
+    ),
+    Architecture(
+        "gpt2", {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}, SIZES | {"biases", "rope_base"},
+        gpt2.config_of, gpt2.weights,
+    ),
+)  # fmt: skip
+
+
+def architecture_of(config: ModelConfig, where: object) -> Architecture:
+    """Return the published architecture that has all parts of a model of this shape.
+
+    - where: names the model in messages.
+
+    Raises PlanError if there is none, with the settings that Llama does not have.
+    """
+    for one in PUBLISHED:
+        if not one.unlike(config) and config.layer(0).sees.sinks == 0:
+            return one
+    unlike = PUBLISHED[0].unlike(config)
+    msg = (
+        f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings, or with "
+        f"those of {', '.join(dict.fromkeys(one.model_type for one in PUBLISHED[2:]))}"
+    )
+    raise PlanError(msg)

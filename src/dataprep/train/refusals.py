@@ -1,0 +1,94 @@
+"""What a model cannot be: settings that each exist, and contradict each other, with the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from dataprep.errors import PlanError
+
+from .parts import ATTENTIONS, PATTERNS
+
+Layer: TypeAlias = Any
+"""A `ModelConfig` of one layer."""
+
+LAYER: list[tuple[Callable[[Layer], bool], str]] = [
+    (
+        lambda c: PATTERNS[c.pattern].visible is not None and c.reach is None,
+        "pattern={c.pattern!r} needs the number of inputs that it reaches; set reach, such as reach=128",
+    ),
+    (
+        lambda c: c.parallel and c.place.of_sum,
+        "parallel=True has one sum per block, and placement={c.placement!r} has two; set placement=pre",
+    ),
+    (
+        lambda c: c.pattern == "dilated" and c.stride == 1,
+        "pattern='dilated' needs the distance of the inputs that it reaches; set stride, such as stride=4",
+    ),
+    (
+        lambda c: (c.rope_scaling == "none") != (c.rope_factor == 1),
+        "rope_scaling={c.rope_scaling!r} and rope_factor={c.rope_factor} contradict each other; set both or none",
+    ),
+    (
+        lambda c: c.rope_scaling != "none" and c.positions != "rope",
+        "rope_scaling={c.rope_scaling!r} changes rotary positions, and this layer has positions={c.positions!r}",
+    ),
+    (
+        lambda c: (c.attention == "latent") != (c.latent is not None),
+        "attention={c.attention!r} and latent={c.latent} contradict each other; set both (latent=64), or neither",
+    ),
+    (
+        lambda c: c.attention == "latent" and (c.n_kv_heads is not None or c.qk_norm),
+        "attention='latent' has no keys of its own per head; leave n_kv_heads and qk_norm out",
+    ),
+    (
+        lambda c: not ATTENTIONS[c.attention].has_scores and PATTERNS[c.pattern].visible is not None,
+        "attention={c.attention!r} sums all keys, so it has no pattern; set pattern=all for this layer",
+    ),
+    (
+        lambda c: not ATTENTIONS[c.attention].has_scores and c.position.way in ("scored", "rotated"),
+        "attention={c.attention!r} has no scores, which positions={c.positions!r} change; set positions=learned",
+    ),
+    (
+        lambda c: c.experts != 0 and c.experts < c.experts_used,
+        "experts={c.experts} must be at least experts_used={c.experts_used}, or 0 for a layer without experts",
+    ),
+    (
+        lambda c: bool(c.attention == "latent" and c.rotated_width is not None and c.rotated_width % 2),
+        "rotated_width={c.rotated_width} must be an even number",
+    ),
+]
+"""(whether a layer is refused, the sentence)."""
+
+MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
+    (
+        lambda every: len({c.positions for c in every}) > 1 and any(c.position.way == "added" for c in every),
+        "positions that are added are added once, before the first layer, so all layers must have the same",
+    ),
+    (
+        lambda every: len({c.place.of_sum for c in every}) > 1,
+        "a model has a norm at its end, or norms of the sums of all layers; give all layers the same placement",
+    ),
+    (
+        lambda every: (
+            any(c.reach or c.sinks or c.stride > 1 for c in every)
+            and all(PATTERNS[c.pattern].visible is None for c in every)
+        ),
+        "reach, stride and sinks belong to a pattern, and all layers reach all inputs; set one (pattern=window)",
+    ),
+]
+"""(whether a model of these different layers is refused, the sentence)."""
+
+
+def refuse(layers: Sequence[Layer]) -> None:
+    """Raise PlanError if settings of a model contradict each other.
+
+    - layers: the different layers of the model.
+    """
+    for layer in layers:
+        for is_refused, sentence in LAYER:
+            if is_refused(layer):
+                raise PlanError(sentence.format(c=layer))
+    for are_refused, sentence in MODEL:
+        if are_refused(layers):
+            raise PlanError(sentence.format(c=layers[0]))

@@ -1,0 +1,156 @@
+"""Which worker of a queue does which task: claims, heartbeats, and what happens to tasks of dead workers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cloudpickle
+import orjson
+import pytest
+
+import dataprep as dp
+from dataprep.core.run import queue_job, queue_worker
+from dataprep.core.run.queue_job import Job
+from dataprep.errors import PlanError, WorkerDied
+from dataprep.store import claims, files
+from dataprep.store.claims import Heartbeats, Watch, claim
+
+
+def square(n: int) -> int:
+    return n * n
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A job of six items that no worker has seen."""
+    return Job.offer(str(tmp_path), square, range(6), None)
+
+
+def tasks(job: Job, name: str = "me") -> queue_worker._Tasks:
+    return queue_worker._Tasks(job, name)
+
+
+def gone(job: Job, index: int, attempt: int) -> None:
+    """Let a claim be that of a process of this machine that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    found = Path(job.claim_of(index, attempt))
+    found.write_bytes(orjson.dumps({**orjson.loads(found.read_bytes()), "pid": ended.pid}))
+
+
+def test_one_of_many_creates_a_claim(tmp_path):
+    """Of sixteen threads that claim the same fifty names, exactly one gets each."""
+    got = []
+    names = [str(tmp_path / str(n)) for n in range(50)]
+    threads = [threading.Thread(target=lambda: got.extend(n for n in names if claim(n))) for _ in range(16)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(got) == sorted(names)
+
+
+def test_heartbeats_are_seen_without_clocks(tmp_path, monkeypatch):
+    """A file that changes is not silent, whatever its time says; one that does not, is; an ended process at once."""
+    monkeypatch.setattr(claims, "BEAT", 0.02)
+    url = str(tmp_path / "alive")
+    claim(url)
+    os.utime(url, (0, 0))  # a clock that is decades behind
+    watch = Watch()
+    with Heartbeats() as beats, beats.of(url):
+        assert watch.silent(url) == 0.0
+        time.sleep(0.1)
+        assert watch.silent(url) == 0.0
+    time.sleep(0.05)
+    watch.silent(url)
+    time.sleep(0.05)
+    assert watch.silent(url) >= 0.05
+    assert watch.silent(str(tmp_path / "none")) == float("inf")
+
+
+def test_items_are_taken_in_order_and_once(job):
+    """Two workers take turns, and none gets an item of the other."""
+    first, second = tasks(job), tasks(job)
+    assert [first.take().index, second.take().index, second.take().index, first.take().index] == [0, 1, 2, 3]
+    assert job.item(4) == 4
+    assert cloudpickle.loads(cloudpickle.dumps(job.task))(job.item(5)) == 25
+    assert [first.take().index, second.take().index] == [4, 5]
+    assert first.take() is second.take() is None
+
+
+def test_no_item_is_begun_behind_an_error(job):
+    """The items before it are still done, so that the error of the first failing item is raised, as in one process."""
+    assert tasks(job).take().index == 0
+    claim(job.at("failed.2"))
+    rest = tasks(job)
+    assert rest.take().index == 1
+    assert rest.take() is None
+
+
+def test_the_task_of_a_dead_worker_is_done_by_another(job, monkeypatch):
+    """Three times at most; then the Runner gets a WorkerDied that names the task."""
+    monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    other = tasks(job)
+    while other.take():
+        pass
+    for attempt in (1, 2):
+        assert tasks(job).take() is None  # all of them are being done
+        gone(job, 3, attempt)
+        again = tasks(job).take()
+        assert (again.index, again.attempt) == (3, attempt + 1)
+    gone(job, 3, 3)
+    assert tasks(job).take() is None
+    result, error = job.answer(3)
+    assert result is None
+    with pytest.raises(WorkerDied, match="ended 3 times during the task 3"):
+        raise cloudpickle.loads(error)
+
+
+def test_a_task_that_was_given_back_is_taken_at_once(job, monkeypatch):
+    """As by a worker that is stopped."""
+    monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    first = tasks(job)
+    while first.take():
+        pass
+    files.remove(job.claim_of(2, 1))
+    assert tasks(job).take().index == 2
+
+
+def test_a_job_of_a_dead_runner_is_removed(job):
+    """No task of it is begun."""
+    files.remove(job.at("runner"))
+    assert tasks(job).take() is None
+    assert not files.exists(job.url)
+
+
+def test_a_worker_with_other_versions_refuses(job, monkeypatch):
+    """It says which; it would write other bytes, or could not load the task."""
+    ours = {**queue_job.versions(), "pyarrow": "1.0"}
+    monkeypatch.setattr(queue_job, "versions", lambda: ours)
+    assert tasks(job, "/queue/workers/host-7").take() is None
+    why = Path(job.at("refused", "host-7")).read_text()
+    assert why.startswith("host-7 has pyarrow 1.0 (the run has ")
+    assert why.endswith("); install the same versions there")
+
+
+def test_no_task_begins_after_the_end(job):
+    """A worker that already has the task finds it withdrawn."""
+    job.end()
+    assert tasks(job).take() is None
+    with pytest.raises(queue_job.Withdrawn):
+        job.task(3)
+
+
+@pytest.mark.parametrize("wrong", ["s3://bucket/queue", "memory://queue"])
+def test_a_queue_is_a_folder_of_a_file_system(tmp_path, wrong):
+    """An object store, and a file, are refused in a sentence."""
+    with pytest.raises(PlanError, match="must be a folder of a shared file system"):
+        dp.tools.Queue(wrong)
+    (tmp_path / "file").touch()
+    with pytest.raises(PlanError, match="must be a folder, and is a file"):
+        dp.tools.Queue(str(tmp_path / "file"))
