@@ -17,6 +17,8 @@ pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is no
 CUT_OFF = """[...document.querySelectorAll('body *')]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scroll, .unseen, .text'))
   .map((one) => one.outerHTML.slice(0, 200))"""
+SCROLLED = """[...document.querySelectorAll('.scroll:has(.list), .scroll:has(.stages)')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.slice(0, 100))"""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,7 @@ def test_no_view_fails_or_is_cut_off(page) -> None:
         for wide in (400, 1600):
             chromium.resize(wide, 900)
             assert chromium.run(CUT_OFF) == [], (state, wide)
+            assert chromium.run(SCROLLED) == [], (state, wide)
         assert chromium.run("document.querySelectorAll('img, iframe, main script').length") == 0
     assert page[0].said == []
 

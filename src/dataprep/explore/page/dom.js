@@ -87,7 +87,11 @@ export function table(caption, heads, rows, style) {
     const inside = one.sort === undefined ? one.text : link(one.sort, one.text);
     return h("th", {scope: "col", "aria-sort": one.order || null}, inside);
   });
-  const body = rows.map((cells) => h("tr", {}, cells.map((cell, i) => i === 0 ? h("th", {scope: "row"}, cell) : cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell))));
+  const body = rows.map((cells) => h("tr", {}, cells.map((cell, i) => {
+    const made = i === 0 ? h("th", {scope: "row"}, cell) : cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell);
+    made.dataset.of = tops[i].textContent;  // on a small screen, where the heads are not shown
+    return made;
+  })));
   const inside = h("table", {class: style || null}, h("caption", {class: "unseen"}, caption), h("thead", {}, h("tr", {}, tops)), h("tbody", {}, body));
   return h("div", {class: "card"}, h("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": caption}, inside));
 }
