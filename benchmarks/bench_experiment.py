@@ -2,12 +2,12 @@
 
     python benchmarks/bench_experiment.py [--out out/calibration] [--seeds 10] [--input 'crawl/*.jsonl.zst']
 
-Four versions of one corpus are trained with 10 seeds each: the whole, a random half, and the whole with the words of
-20 % and of 5 % of its documents in a random order. An experiment of n seeds is then imitated by n of these
-seeds and a random half of the held-out documents, both drawn without replacement. Between the whole and a half there is
-no difference to find: the share of verdicts is that of false ones. The standard error of a share is the jackknife over
-the seeds, since the 1,000 experiments are drawn from the same trainings. Without --input, the corpus is that of
-pipelines/demo.py. docs/experiments.md has the result.
+Versions of one corpus are trained with 10 seeds each: the whole, random halves (another half for every two seeds), and
+the whole with the words of 20 % and of 5 % of its documents in a random order. An experiment of n seeds is then
+imitated by n of these seeds and a random half of the held-out documents, both drawn without replacement. Between the
+whole and random halves there is no difference to find: the share of verdicts is that of false ones. The standard error
+of a share is the jackknife over the seeds, since the 1,000 experiments are drawn from the same trainings. Without
+--input, the corpus is that of pipelines/demo.py. docs/experiments.md has the result.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from dataprep.experiment.difference import difference
 from dataprep.experiment.runs import Trainings
 
 TRIALS = 1_000
-PAIRS = {
-    "whole and a half": ("whole", "half"), "20 % shuffled": ("whole", "shuffled-20"),
-    "5 % shuffled": ("whole", "shuffled-5"),
-}  # fmt: skip
+PAIRS = {"random halves": "halves", "20 % shuffled": "shuffled-20", "5 % shuffled": "shuffled-5"}
 
 
-def half(id):  # noqa: A002 - the column's name
-    """Keep a random half of the documents."""
-    return "other_half" if random.Random(id).random() < 0.5 else None
+def half(number: int):
+    """Return a function that keeps one of the random halves of the documents."""
+
+    def keep(id):  # noqa: A002 - the column's name
+        """Keep the document or not, by its id."""
+        return "other_half" if random.Random(id + number * 2**64).random() < 0.5 else None
+
+    return keep
 
 
 def shuffled(text: str, share: float) -> str:
@@ -62,10 +64,7 @@ def twentieth(text):
     return shuffled(text, 0.05)
 
 
-VERSIONS = {
-    "whole": [], "half": [dp.Filter(half)],
-    "shuffled-20": [dp.Map(fifth)], "shuffled-5": [dp.Map(twentieth)],
-}  # fmt: skip
+SHUFFLED = {"shuffled-20": [dp.Map(fifth)], "shuffled-5": [dp.Map(twentieth)]}
 
 
 def main() -> None:
@@ -74,35 +73,45 @@ def main() -> None:
     parser.add_argument("--out", default="out/calibration")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--input")
-    parser.add_argument("--held-out", type=float, default=0.03)
+    parser.add_argument("--held-out", type=float, default=0.02)
     given = parser.parse_args()
     if given.input:
         docs = dp.Pipeline().run(dp.read(given.input), out=f"{given.out}/input", replace=True)
     else:
         demo = pipeline_file.load(str(Path(__file__).parent.parent / "pipelines" / "demo.py"))
         docs = demo[0].fn(f"{given.out}/input", dp.tools.Serial())
-    losses, began, cpu = {}, time.perf_counter(), time.process_time()
+    began, cpu, found = time.perf_counter(), time.process_time(), {}
+
+    def trained(versions, seeds, first=0):
+        """Run an experiment; return its result. The losses and sizes are in `found`."""
+        settings = ["device=cpu", f"seed={first}"]
+        return dp.experiment(
+            {"whole": [], **versions}, docs=docs, out=f"{given.out}/experiment", seeds=seeds, by=(), settings=settings,
+            held_out=given.held_out,
+        )  # fmt: skip
+
     plain = Trainings.losses
 
-    def kept(self):
-        """Return the losses, and keep them and the sizes."""
-        losses["bits"] = plain(self)[""]
-        losses["sizes"] = np.array(self.records()["whole"][0]["bytes"])
-        losses["units"] = self.design.units
-        return {"": losses["bits"]}
+    def kept(runs):
+        """Return the losses of an experiment, and keep them in `found`."""
+        losses = plain(runs)
+        found.update(losses[""])
+        found["sizes"], found["units"] = np.array(runs.records()["whole"][0]["bytes"]), runs.design.units
+        return losses
 
     Trainings.losses = kept
-    found = dp.experiment(
-        VERSIONS, docs=docs, out=f"{given.out}/experiment", seeds=given.seeds, held_out=given.held_out, by=(),
-        settings=["device=cpu"],
-    )  # fmt: skip
-    print(found.markdown())
+    halves = []
+    for number in range(given.seeds // 2):
+        trained({"half": [dp.Filter(half(number))]}, 2, first=2 * number)
+        halves.append(found["half"])
+    print(trained(SHUFFLED, given.seeds).markdown())
+    found["halves"] = np.concatenate(halves)
     print(f"{time.perf_counter() - began:,.0f} s, {time.process_time() - cpu:,.0f} s of CPU")
-    print("\n| versions | seeds | better | worse | any verdict | standard error |")
-    print("| --- | --: | --: | --: | --: | --: |")
-    for name, (base, other) in PAIRS.items():
+    print("\n| the whole and | seeds | difference | noise | better | worse | any verdict | standard error |")
+    print("| --- | --: | --: | --: | --: | --: | --: | --: |")
+    for name, other in PAIRS.items():
         for seeds in (3, 5):
-            print(row(name, seeds, losses["bits"][base], losses["bits"][other], losses["sizes"], losses["units"]))
+            print(row(name, seeds, found["whole"][: len(found[other])], found[other], found["sizes"], found["units"]))
 
 
 def row(name, seeds, bits, other, sizes, units) -> str:
@@ -119,8 +128,10 @@ def row(name, seeds, bits, other, sizes, units) -> str:
     shown = verdicts != 0
     without = np.array([shown[~used[:, i]].mean() for i in range(n)])
     error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    each = difference(bits, other, sizes, units)
+    facts = f"{each.mean:+.4f} | {np.std(each.by_seed, ddof=1):.4f}"
     better, worse = (float((verdicts == sign).mean()) for sign in (-1, 1))
-    return f"| {name} | {seeds} | {better:.1%} | {worse:.1%} | {shown.mean():.1%} | {error:.1%} |"
+    return f"| {name} | {seeds} | {facts} | {better:.1%} | {worse:.1%} | {shown.mean():.1%} | {error:.1%} |"
 
 
 if __name__ == "__main__":
