@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import sys
 import threading
@@ -157,3 +158,18 @@ def test_the_index_follows_the_folder(rich, tmp_path, serve) -> None:
     shutil.rmtree(out)
     shutil.copytree(rich, out)
     assert json.loads(ask(server, f"0/cluster?id={root}")[2]) == before
+
+
+def test_the_command_prints_the_address(rich, dataprep, monkeypatch) -> None:
+    """One line with the address; Ctrl-C ends the command without an error; a wrong folder is one sentence."""
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExploreServer, "serve_forever", interrupted)
+    code, out, _ = dataprep("explore", str(rich), "--reviewer", "Ann")
+    assert code == 0
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32,}/ - Ctrl-C ends\n", out)
+    code, _, said = dataprep("explore", str(rich.parent / "nothing"))
+    assert (code, said.count("\n")) == (1, 1)
+    assert "no sealed Dataset" in said
