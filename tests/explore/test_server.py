@@ -115,6 +115,8 @@ def test_hidden_names_are_shown_nowhere(tmp_path, serve) -> None:
     said = [ask(server, f"0/{name}")[2] for name in ("run", "suspicions", "boilerplate", "matrix", "clusters", "drops")]
     said += [ask(server, f"0/{view}?id={id_}")[2] for id_ in ids[:5] for view in ("pair", "document", "cluster")]
     said += [ask(server, f"0/titles?ids={','.join(ids)}")[2], ask(server, "0/search?text=said")[2]]
+    said += [ask(server, "0/review")[2], ask(server, "0/export?list=drops&as=jsonl&texts=1")[2]]
+    assert said[-1].count("\n") == len(dropped)
     for text in said:
         assert not any(word in text for word in ("Wilhelmina", "Vandersloot", "Kessler")), text[:500]
     texts = json.loads(ask(server, f"0/titles?ids={','.join(ids)}")[2])["titles"]
