@@ -175,3 +175,14 @@ def test_the_command_prints_the_address(rich, dataprep, monkeypatch) -> None:
     code, _, said = dataprep("explore", str(rich.parent / "nothing"))
     assert (code, said.count("\n")) == (1, 1)
     assert "no sealed Dataset" in said
+
+
+def test_a_run_that_drops_nothing_has_every_view(poor, serve) -> None:
+    """Empty lists, no suspicion, no threshold, nothing to judge; the document itself is shown."""
+    server = serve(poor)
+    for name, empty in (("suspicions", "suspicions"), ("boilerplate", "suspicions"), ("clusters", "clusters"),
+                        ("drops", "drops"), ("thresholds", "stages"), ("review", "reasons")):  # fmt: skip
+        assert json.loads(ask(server, f"0/{name}")[2])[empty] == [], name
+    assert json.loads(ask(server, "0/matrix")[2])["kept"]["docs"] == 2
+    assert json.loads(ask(server, "0/document?id=0:0")[2])["text"] == "one text"
+    assert ask(server, "0/export?list=clusters&as=jsonl")[2] == ""
