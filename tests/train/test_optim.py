@@ -29,7 +29,7 @@ def made(config, vocab=50):
     return model, adamw(model, config)
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "wsd", "constant"])
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "wsd", "constant"])
 def test_schedules_warm_up_stay_below_the_peak_and_end_where_they_say(schedule):
     """Linear to the peak, never above it, never rising again; the last step has the final rate."""
     config = TrainConfig(model=MODEL, steps=100, lr=0.01, warmup=10, schedule=schedule, final_lr=0.2, decay=0.3)
@@ -44,6 +44,7 @@ def test_schedules_have_their_shapes():
     """Cosine is half way down in the middle; wsd is flat until its last share, then falls as 1 - sqrt."""
     config = TrainConfig(model=MODEL, steps=101, lr=1.0, warmup=0, final_lr=0.0, decay=0.2)
     assert lr_at(50, config) == pytest.approx(0.5)
+    assert lr_at(25, replace(config, schedule="linear")) == pytest.approx(0.75)
     wsd = replace(config, schedule="wsd")
     assert lr_at(79, wsd) == 1.0
     assert lr_at(85, wsd) == pytest.approx(1 - math.sqrt((85 - 80) / 20), abs=0.06)

@@ -10,7 +10,7 @@ from dataprep.errors import PlanError
 
 from .shape import ModelConfig, in_range, is_a, positive
 
-SCHEDULES = ("cosine", "wsd", "constant")
+SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PACKED = ("bestfit", "padded", "cut")
 LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
@@ -69,8 +69,8 @@ class TrainConfig:
             rest for the gradient.
         lr: the maximum learning rate.
         warmup: the number of steps in which the learning rate rises to `lr`.
-        schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share
-            `decay` of the steps) or "constant".
+        schedule: the learning rate after these steps, "cosine", "linear", "wsd" (constant, then lower during the last
+            share `decay` of the steps) or "constant".
         decay: the share of the steps, at their end, in which "wsd" lowers the learning rate.
         final_lr: the last learning rate, as a fraction of `lr`.
         weight_decay: the weight decay of AdamW.
@@ -130,7 +130,7 @@ class TrainConfig:
     warmup: int = 20
     """Steps of linear warm-up."""
     final_lr: float = 0.1
-    """Learning rate at the end, as a share of `lr` (cosine and wsd)."""
+    """Learning rate at the end, as a share of `lr` (not for constant)."""
     decay: float = 0.2
     """Share of the steps in which wsd lowers the learning rate."""
     weight_decay: float = 0.1

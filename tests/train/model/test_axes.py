@@ -270,6 +270,14 @@ def test_a_token_has_the_output_of_its_experts():
         torch.testing.assert_close(found[row, place], expected, atol=1e-5, rtol=1e-4)
 
 
+def test_a_router_learns_from_a_single_expert():
+    """Its probability is the weight of the output, so that the loss of tokens has a gradient for the router."""
+    torch.manual_seed(0)
+    model = GPT(shape(experts=4, experts_used=1, d_ff=16), VOCAB)
+    token_nats_and_more(model, ids(), ids())[0].sum().backward()
+    assert all(block.feed_forward.router.weight.grad.abs().max() > 1e-3 for block in model.blocks)
+
+
 def test_losses_of_the_router_are_weighted_by_targets(config):
     """Two micro-batches with 20 targets and 4: each one's loss has this share of the gradient, besides the tokens'."""
     config = replace(config, model=shape(experts=4, balance=3.0), batch=2, micro_batch=1, clip=1e9)

@@ -1,5 +1,7 @@
 import importlib.util
+import itertools
 import math
+from dataclasses import asdict
 
 import pytest
 
@@ -151,10 +153,23 @@ def test_presets_have_the_size_of_their_name():
     with torch.device("meta"):
         sizes = {n: GPT(preset(n).model, 50257).n_params / 1e6 for n in ("gpt2-124m", "350m", "774m")}
         sizes |= {n: GPT(preset(n).model, 16_394).n_params / 1e6 for n in ("11m", "42m")}
+        course = {n: GPT(preset(n).model, 16_394).n_params / 1e6 for n in ("course-phase0", "bodmagh-42m")}
+        course |= {"darija-11m": GPT(preset("darija-11m").model, 1032).n_params / 1e6}
     for name, millions in sizes.items():
         said = float(name.removeprefix("gpt2-").removesuffix("m"))
         assert abs(millions / said - 1) < 0.12, (name, millions)
         assert preset(name).model.d_head == (64 if name == "gpt2-124m" else 128)
+    assert course == pytest.approx({"course-phase0": 11.83, "bodmagh-42m": 42.54, "darija-11m": 11.53}, rel=0.01)
+
+
+def test_each_phase_of_the_course_changes_one_part():
+    """From learned positions and heads to the last, whose parts are those that the course ends with."""
+    shapes = [asdict(preset(f"course-phase{n}").model) for n in range(6)]
+    changed = [{k: v for k, v in b.items() if v != a[k]} for a, b in itertools.pairwise(shapes)]
+    assert changed == [
+        {"attention": "latent", "latent": 64}, {"positions": "rope"}, {"placement": "post"},
+        {"feed_forward": "swiglu"}, {"dropout": 0.0},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

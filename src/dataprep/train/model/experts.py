@@ -20,7 +20,7 @@ class Experts(nn.Module):
     """`experts` feed-forward layers, of which each token uses `experts_used`, and `experts_shared` that all use.
 
     The outputs are weighted by the router's probabilities, which are divided by their sum over the chosen experts
-    (Mixtral). No token is dropped.
+    (Mixtral), or by the probability of a single one (Switch). No token is dropped.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -53,7 +53,9 @@ class Experts(nn.Module):
         logits_NE = F.linear(x_ND.float(), self.router.weight.float())
         share_NE = logits_NE.softmax(-1)
         weight_NK, chosen_NK = share_NE.topk(self.config.experts_used)
-        out_ND = self._mixed(x_ND, chosen_NK, (weight_NK / weight_NK.sum(-1, keepdim=True)).to(x_ND.dtype))
+        if self.config.experts_used > 1:  # one weight would be 1, without a gradient for the router
+            weight_NK = weight_NK / weight_NK.sum(-1, keepdim=True)
+        out_ND = self._mixed(x_ND, chosen_NK, weight_NK.to(x_ND.dtype))
         for expert in self.shared:
             out_ND = out_ND + expert(x_ND)[0]
         if not self.training:
