@@ -2,13 +2,15 @@
 
     dataprep run pipelines/compare_dedup.py
     COMPARE_INPUT='crawl/*.jsonl.zst' dataprep run pipelines/compare_dedup.py --out out/mine     your own corpus
+    COMPARE_SEEDS=5 dataprep run pipelines/compare_dedup.py     also train models on what each method leaves
 
 Without COMPARE_INPUT, the corpus is that of demo.py: docstrings, licences and package descriptions of this
 installation, and sample_data. Every method reads the same corpus and writes the remaining documents, in a process of
 its own with one worker: seconds and peak memory are of this process, and include reading and writing (the method "none"
 only copies). Tokens are counted by a BPE trained on the whole corpus, with a separator after each document. A method
-that was measured is not measured again unless its folder is deleted. `dataprep inspect OUT/compare/minhash` shows what
-the method minhash removed.
+that was measured is not measured again unless its folder is deleted. With COMPARE_SEEDS, the step `quality` trains that
+many small models per method, on equal numbers of tokens, and compares them on documents that are held out before any
+method runs (docs/experiments.md). `dataprep inspect OUT/compare/minhash` shows what the method minhash removed.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key
 
 INPUT = os.environ.get("COMPARE_INPUT")
+SEEDS = int(os.environ.get("COMPARE_SEEDS", "0"))
+PRESET = os.environ.get("COMPARE_PRESET", "probe")
 VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
 STAGES: dict[str, Callable[[], Any]] = {
     "exact": dp.Exact,
@@ -86,6 +90,14 @@ def compare(ingest, tokenizer, out, runner):
     for table in tables:
         Console().print(table)
     return f"{MATRIX}\n{files.join(out, 'compare.md')}"
+
+
+def quality(ingest, out, runner):
+    """Train the same model on what each method leaves, and print the loss of each, if COMPARE_SEEDS is set."""
+    if not SEEDS:
+        return "COMPARE_SEEDS=5 also trains models on what each method leaves (docs/experiments.md)"
+    return dp.experiment({name: stages(name) for name in METHODS}, docs=ingest, out=out, train=PRESET, seeds=SEEDS,
+                         runner=runner)  # fmt: skip
 
 
 def stages(method: str) -> list[Any]:

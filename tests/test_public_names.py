@@ -30,6 +30,13 @@ def test_the_top_level_is_small() -> None:
     assert dp.chats.read is not dp.read
 
 
+@pytest.mark.parametrize(("name", "home"), [("Local", "tools"), ("Conversations", "chats"), ("Estimator", "extend")])
+def test_a_name_of_another_module_is_found(name, home) -> None:
+    """The error says where it is."""
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; use dp\.{home}\.{name}$"):
+        getattr(dp, name)
+
+
 def test_the_stub_is_the_table() -> None:
     """`__init__.pyi` imports each public name from its home; without `__getattr__`, checkers find a wrong name."""
     tree = ast.parse(Path(dp.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))

@@ -75,6 +75,10 @@ _PACKAGES = ("experiment", "read", "train")  # functions with the name of a pack
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
+    for module in () if name in _HOMES or name.startswith("_") else reversed(_MODULES):
+        if name in importlib.import_module(f".{module}", __name__).__all__:
+            msg = f"module {__name__!r} has no attribute {name!r}; use dp.{module}.{name}"
+            raise AttributeError(msg)
     found = _load(name)
     if name in _PACKAGES:
         # The function has the attributes of the package, so that `import dataprep.read.json.reader as x` finds it.

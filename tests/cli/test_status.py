@@ -9,6 +9,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import FunctionFailed, StaleOutput
+from dataprep.history.run_summary import training_metrics
 from dataprep.store import failure, lease
 
 STEPS = """
@@ -163,6 +164,9 @@ def test_models(dataprep, tmp_path):
     (home / "metrics.jsonl").write_text('{"step": 2}\n{"step": 4')
     newest.unlink()
     assert status(dataprep, home)[0]["done"] == 2
+    (home / "metrics.jsonl").write_bytes(b'{"step": 1}\n\xff\xfe{]\n{"step": 3}\n[1]\n{"a"}\n')
+    assert status(dataprep, home)[0]["done"] == 3
+    assert training_metrics(str(home)) == [{"step": 1}, {"step": 3}]
 
 
 def test_an_unfinished_persona(dataprep, tmp_path):

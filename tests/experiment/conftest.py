@@ -59,3 +59,9 @@ def tried(corpus, tmp_path):
 def half(text):
     """Drop half of the documents."""
     return "odd" if int(text.split()[-1].rstrip(".")) % 2 else None
+
+
+@pytest.fixture
+def config():
+    """The settings of a training of a fraction of a second."""
+    return CONFIG

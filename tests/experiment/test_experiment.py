@@ -42,16 +42,23 @@ def test_no_version_has_anything_of_the_held_out_set(tried, corpus, tmp_path) ->
         dp.read(rows + copies, key="copied", columns=["topic"], source="field:source", out=str(tmp_path / "rows")),
         out=str(tmp_path / "docs"),
     )
-    found = tried(docs=docs, versions={"all": [], "exact": [dp.Exact()]})
+    found = tried(docs=docs, versions={"all": [], "exact": [dp.Exact()], "backwards": [dp.Map(backwards)]})
     held, kept = (dp.open_dataset(str(tmp_path / "out" / name)) for name in ("held-out", "versions/all"))
     runs_of = {tuple(text.split()[i : i + 13]) for text in texts(held) for i in range(len(text.split()) - 12)}
     assert len(held) > 6
     for text in texts(kept):
         words = text.split()
         assert not runs_of & {tuple(words[i : i + 13]) for i in range(len(words) - 12)}
-    assert found.versions["all"]["contaminated"] > 0
+    assert found.about["contaminated"] > 0
+    ids = [dp.open_dataset(str(tmp_path / "out" / "versions" / name)).table(["id"]) for name in ("all", "backwards")]
+    assert ids[0] == ids[1], "words are compared before a stage can change them"
     assert len(set(texts(kept))) < len(texts(kept)), "the version without deduplication has its duplicates"
     assert len(set(texts(held))) == len(held), "and the held-out set has none"
+
+
+def backwards(text):
+    """Turn the words around, so that no 13 of them are those of another document."""
+    return " ".join(text.split()[::-1])
 
 
 def test_groups_are_held_out_together(tried, corpus, tmp_path) -> None:
@@ -63,9 +70,11 @@ def test_groups_are_held_out_together(tried, corpus, tmp_path) -> None:
     assert found.about["held_out_groups"] == len(topics[0]) < found.about["held_out_documents"]
 
 
-def test_runs_are_paired_and_equal(tried, tmp_path) -> None:
-    """Two versions with the same documents have the same losses for each seed, and other losses for another seed."""
+def test_runs_are_paired_and_equal(tried, trained) -> None:
+    """Versions with the same documents share their runs; the losses of another seed, or of others, are different."""
     found = tried(versions={"a": [], "b": [], "short": [dp.Filter(short)]})
+    assert set(trained) == {("a", 0), ("short", 0), ("a", 1), ("short", 1)}
+    assert set(trained.values()) == {1}
     first = found.measures[0]["versions"]
     assert first["a"]["by_seed"] == first["b"]["by_seed"]
     assert len(set(first["a"]["by_seed"])) == 2
@@ -87,7 +96,7 @@ def test_losses_are_those_of_evaluate(tried, tmp_path) -> None:
     by_name = {one["name"]: one for one in found.measures}
     assert set(by_name) == {"all", "source=news", "source=darija"}
     for version in ("all", "short"):
-        models = sorted((place / "runs" / version).glob("*-seed-?"))
+        models = [place / name for name in found.versions[version]["runs"]]
         each = [dp.evaluate(m, place / "shards" / "_held-out", split="train", device="cpu") for m in models]
         assert by_name["all"]["versions"][version]["by_seed"] == pytest.approx([e.total.bits_per_byte for e in each])
         for source in ("news", "darija"):
@@ -112,7 +121,8 @@ def test_finished_runs_are_never_repeated(tried, trained, tmp_path) -> None:
     assert more.measures[0]["versions"]["short"]["by_seed"][:2] == first.measures[0]["versions"]["short"]["by_seed"]
     trained.clear()
     wider = tried(versions={"all": [], "short": [dp.Filter(short)], "few": [dp.Filter(few)]})
-    assert {name for name, _ in trained} == {"few", "short"}, "a version of this name is another one now"
+    assert {name for name, _ in trained} == {"short"}, "which is another one now; few has the documents that it had"
+    assert wider.versions["few"]["runs"] == first.versions["short"]["runs"]
     assert wider.about["tokenizer"] == first.about["tokenizer"]
 
 
@@ -163,7 +173,7 @@ def test_questions(tried, tmp_path) -> None:
     by_name = {one["name"]: one for one in found.measures}
     exam, said = by_name["choices-exam"], by_name["last-word-said"]
     assert (exam["items"], said["items"]) == (8, 2)
-    [model] = (tmp_path / "out" / "runs" / "short").glob("*-seed-1")
+    model = tmp_path / "out" / found.versions["short"]["runs"][1]
     asked = [Question(f"the a of salt\n\n{r['prompt']}", tuple(r["choices"]), r["answer"]) for r in rows[1:]]
     nats = answer_choices(model, asked, device="cpu").log_likelihoods
     bits = -sum(each[q.answer] for each, q in zip(nats, asked, strict=True)) / np.log(2)
@@ -182,7 +192,7 @@ def lines(path, rows):
 def test_last_checkpoints_are_averaged(tried, tmp_path) -> None:
     """The loss is the mean of those of the last two checkpoints."""
     found = tried(checkpoints=2, settings=["steps=40"], seeds=2)
-    [folder, _] = sorted((tmp_path / "out" / "runs" / "all").glob("*-seed-?"))
+    folder = tmp_path / "out" / found.versions["all"]["runs"][0]
     last = sorted(folder.glob("step-*.pt"))[-2:]
     assert [path.name for path in last] == ["step-00000038.pt", "step-00000040.pt"]
     each = [dp.evaluate(path, tmp_path / "out" / "shards" / "_held-out", split="train", device="cpu") for path in last]
@@ -194,6 +204,7 @@ def test_finished_datasets_are_compared(tried, corpus, tmp_path) -> None:
     """Folders of Datasets that share ids: the same documents are held out of each; one tokenizer of all is trained."""
     odd = dp.Pipeline(dp.Filter(few)).run(corpus, out=str(tmp_path / "odd"))
     found = tried(docs=None, versions={"all": corpus, "odd": str(odd.url)}, tokenizer=None, vocab_size=300)
+    assert found.about["contaminated"] is None
     held = set(texts(dp.open_dataset(str(tmp_path / "out" / "held-out"))))
     for name in ("all", "odd"):
         assert not held & set(texts(dp.open_dataset(str(tmp_path / "out" / "versions" / name))))

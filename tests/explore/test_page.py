@@ -17,6 +17,8 @@ pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is no
 CUT_OFF = """[...document.querySelectorAll('body *')]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scroll, .unseen, .text'))
   .map((one) => one.outerHTML.slice(0, 200))"""
+SCROLLED = """[...document.querySelectorAll('.scroll:has(.list), .scroll:has(.stages)')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.slice(0, 100))"""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,7 @@ def test_no_view_fails_or_is_cut_off(page) -> None:
         for wide in (400, 1600):
             chromium.resize(wide, 900)
             assert chromium.run(CUT_OFF) == [], (state, wide)
+            assert chromium.run(SCROLLED) == [], (state, wide)
         assert chromium.run("document.querySelectorAll('img, iframe, main script').length") == 0
     assert page[0].said == []
 
@@ -115,10 +118,10 @@ def test_a_review_needs_only_the_keyboard(page, rich) -> None:
         chromium.until(f"document.querySelector('h3.over').textContent.includes('{left} documents left')")
 
     try:
-        first = chromium.run("document.querySelector('.pair h4 a').textContent")
+        first = chromium.run("document.querySelector('.pair h3 a').textContent")
         for key, left in (("y", 15), ("n", 14), ("s", 13), ("u", 14), ("u", 15), ("u", 16)):
             press(key, left)
-        assert chromium.run("document.querySelector('.pair h4 a').textContent") == first
+        assert chromium.run("document.querySelector('.pair h3 a').textContent") == first
         press("y", 15)
         assert [(show_id(one.id), one.verdict) for one in review.load(str(rich))] == [(first, "right")]
     finally:

@@ -8,17 +8,21 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
+import dataprep as dp
 from dataprep.cli import app
-from dataprep.core.model.batch import show_id
+from dataprep.core.model.batch import parse_id, show_id
 
 pytest.importorskip("duckdb")
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dataprep.explore import lists, overview, thresholds
 from dataprep.explore.documents import document, pair, search, titles
+from dataprep.explore.export import exported
 from dataprep.explore.index import ExploredRun
-from dataprep.explore.server import plain
+from dataprep.explore.server import ExploreServer, plain
 from dataprep.explore.view_query import ViewQuery
 
 
@@ -176,3 +180,59 @@ def test_thresholds_are_those_of_the_command(index, rich) -> None:
         assert f"threshold={wanted['threshold']}, bands=" in found["code"]
     same = ask(thresholds.threshold, index, at=str(step["threshold"]))
     assert (same["back"], same["new"], same["dropped"]) == (0, 0, step["dropped"])
+
+
+def test_a_list_is_exported_as_it_is_shown(index, dropped) -> None:
+    """All rows in the order of the list, as Parquet and as JSON Lines; with texts, if they are few."""
+    asked = {"list": "drops", "stage": "MinHash", "sort": "similarity"}
+    shown = ask(lists.drops, index, **asked, rows="200")["drops"]
+    data, _, name = exported(index, ViewQuery({**asked, "as": "parquet", "texts": "1"}))
+    table = pq.read_table(pa.BufferReader(data))
+    assert name == "drops.parquet"
+    assert [row["id"] for row in table.to_pylist()] == [row["id"] for row in shown]
+    assert all(row["text"] for row in table.to_pylist())
+    lines = exported(index, ViewQuery({**asked, "as": "jsonl"}))[0].splitlines()
+    kept = [name for name in table.column_names if name != "text"]
+    assert [list(json.loads(line)) for line in lines] == [kept] * len(shown)
+    assert [plain(json.loads(line)) for line in lines] == [{name: row[name] for name in kept} for row in shown]
+    clusters = exported(index, ViewQuery({"list": "clusters"}))[0]
+    rows = pq.read_table(pa.BufferReader(clusters)).to_pylist()
+    assert plain(rows) == ask(lists.clusters, index, rows="200")["clusters"]
+    with pytest.raises(Exception, match="must be one of"):
+        exported(index, ViewQuery({"list": "members"}))
+
+
+def test_runs_are_compared_as_by_diff(tmp_path) -> None:
+    """Lost and gained documents by reason, and the words that differ in changed texts, by a plain comparison."""
+    texts = [f"the miller of field {i % 5} owns {i} sacks and a grey horse" for i in range(20)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
+    docs = dp.read(str(tmp_path / "in.jsonl"))
+    a = dp.Pipeline(dp.Filter(few)).run(docs, out=str(tmp_path / "a"))
+    b = dp.Pipeline(dp.Filter(even), dp.Map(shouted)).run(docs, out=str(tmp_path / "b"))
+    with ExploreServer([a.url, b.url]) as server:
+        found = plain(server.view("1", "compare", ViewQuery({"with": "0", "other": "/"})))
+    one, other = ({row["id"]: row["text"] for row in made.table().to_pylist()} for made in (a, b))
+    (row,) = found["sources"]
+    assert row["lost"]["docs"] == len(one.keys() - other.keys()) == sum(of["docs"] for of in found["lost"]) > 0
+    assert row["gained"]["docs"] == len(other.keys() - one.keys()) > 0
+    assert {of["stage"] for of in found["lost"]} == {"even"}
+    assert row["changed"]["docs"] == len(one.keys() & other.keys())
+    assert len(found["texts"]) == 5
+    for text in found["texts"]:
+        assert "".join(words for _, words in text["before"]) == one[parse_id(text["id"])]
+        assert ["changed", "HORSE"] in text["after"]
+
+
+def few(text: str) -> bool:
+    """Keep texts with a small number."""
+    return int(text.split()[6]) < 15
+
+
+def even(text: str) -> bool:
+    """Keep texts with an even number."""
+    return int(text.split()[6]) % 2 == 0
+
+
+def shouted(text: str) -> str:
+    """Write one word in capitals."""
+    return text.replace("horse", "HORSE")

@@ -168,7 +168,7 @@ def test_archives(tmp_path):
     folder(tmp_path, a=no)
     assert unpack(read([str(tmp_path)])).hosts["a.org"] == index.texts.index(rules)  # a file comes before archives
     path.write_bytes(b"".join(records)[:-40])
-    with pytest.raises(PlanError, match="cannot read .*robots.warc.gz to its end"):
+    with pytest.raises(PlanError, match="cannot read all of .*robots.warc.gz"):
         read([str(path)])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pyarrow as pa
 import pytest
 
@@ -93,3 +95,16 @@ def test_excerpts_begin_a_little_before_the_difference():
     """Long texts are shown from thirty characters before what differs."""
     assert excerpts("a" * 50 + "b", "a" * 50 + "c") == ("\u2026" + "a" * 30 + "b", "\u2026" + "a" * 30 + "c")
     assert excerpts("same", "same and more") == ("same", "same and more")
+
+
+def test_warnings_name_no_temporary_folder(tmp_path, caplog) -> None:
+    """A step in a dry run is in a folder that is removed, so a warning states the path that a run would have."""
+    pipeline = tmp_path / "steps.py"
+    pipeline.write_text(
+        "import logging\n\ndef first(out, runner):\n"
+        "    logging.getLogger('dataprep').warning('%s and %s are odd', out, type(runner).__name__)\n"
+    )
+    before = list(logging.getLogger("dataprep").filters)
+    rehearse(load(str(pipeline)))
+    assert "out/first and Context are odd" in caplog.messages
+    assert logging.getLogger("dataprep").filters == before

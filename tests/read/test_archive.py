@@ -15,6 +15,7 @@ import pytest
 
 import dataprep as dp
 import laws
+import office
 from dataprep.core.model.batch import split_id
 from dataprep.errors import DataprepError, ReadError
 from dataprep.read import archive_members
@@ -86,8 +87,32 @@ def test_an_archive_without_texts(tmp_path) -> None:
     """A tar of pictures is one sentence; a zip of them is of unknown type, as before."""
     with pytest.raises(ReadError, match=r"the archive has no file in a supported format, only a\.png"):
         dp.read(packed(tmp_path / "a.tar", {"a.png": b"x"})).table()
-    with pytest.raises(ReadError, match="contains no exported chat"):
+    with pytest.raises(ReadError, match="has no chat and no file in a supported format, only"):
         dp.read(packed(tmp_path / "b.zip", {"a.png": b"x"}))
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar.gz"])
+def test_documents_of_programs_and_books(tmp_path, suffix) -> None:
+    """DOCX, EPUB and PDF are read in an archive as in a folder; only positions and paths differ."""
+    pytest.importorskip("pypdfium2")
+    pytest.importorskip("resiliparse")
+    place = tmp_path / "in"
+    place.mkdir()
+    office.packed(place / "a.docx", files={"word/document.xml": office.BODY})
+    page = "<html><body><p>Chapter {}.</p></body></html>"
+    chapters = {"OEBPS/one a.xhtml": page.format(1), "OEBPS/two.xhtml": page.format(2)}
+    book = {"META-INF/container.xml": office.CONTAINER, "OEBPS/book.opf": office.OPF, **chapters}
+    office.packed(place / "b.epub", files=book)
+    (place / "c.pdf").write_bytes(office.pdf("First page", "", "Third page"))
+    url = packed(tmp_path / f"all{suffix}", {path.name: path.read_bytes() for path in sorted(place.iterdir())})
+    found = dp.read(url).table()
+    expected = dp.read(str(place)).table()
+    assert found["text"].to_pylist() == expected["text"].to_pylist()
+    assert found["meta"].to_pylist() == expected["meta"].to_pylist()
+    assert len(set(found["id"].to_pylist())) == 5
+    cut = packed(tmp_path / f"cut{suffix}", {"a.docx": (place / "a.docx").read_bytes()[:200]})
+    with pytest.raises(ReadError, match=r"a\.docx: it is truncated or damaged"):
+        dp.read(cut).table()
 
 
 def test_a_bomb_is_found_in_bounded_memory(tmp_path, monkeypatch) -> None:

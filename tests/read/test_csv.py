@@ -49,6 +49,16 @@ def test_rows_are_documents(tmp_path) -> None:
     assert [data[at : at + 2] for at, _, _ in rows] == [b"1,", b"2,", b"3,"]
 
 
+def test_carriage_returns_alone_end_rows(tmp_path) -> None:
+    """As old programs on Macs write them; a carriage return inside a field of other files is part of it."""
+    data = 'id,text\r1,"one\rtwo"\r2,café\r'
+    rows, drops = read(put(tmp_path, data.encode()))
+    assert rows == [(8, "one\ntwo", {"id": "1"}), (20, "café", {"id": "2"})]
+    assert not drops
+    rows, _ = read(put(tmp_path, b"id,text\n1,one\rtwo\n"))
+    assert rows == [(8, "one\rtwo", {"id": "1"})]
+
+
 @pytest.mark.parametrize("block", [7, 64, 1 << 20])
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_it_reads_what_the_standard_library_writes(tmp_path, monkeypatch, block, delimiter) -> None:
@@ -170,6 +180,17 @@ def test_a_truncated_file(tmp_path) -> None:
     )
     assert done.count > 10_000
     assert done.unread()["reason"].to_pylist() == ["unreadable"]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252", "utf-16"])
+def test_a_truncated_file_in_another_charset(tmp_path, charset) -> None:
+    """Nearly all rows before the damage are kept: those of the compressed bytes that are there."""
+    pytest.importorskip("resiliparse")
+    draw = random.Random(3)
+    text = "id,text\n" + "".join(f'{n},"Ça va très bien à l’école {draw.random()}"\n' for n in range(30_000))
+    packed = gzip.compress(text.encode(charset), 1)
+    (tmp_path / "a.csv.gz").write_bytes(packed[: len(packed) // 2])
+    assert dp.read(str(tmp_path / "a.csv.gz"), on_bad_file="skip").count > 13_000
 
 
 def test_workers_make_the_same(tmp_path) -> None:

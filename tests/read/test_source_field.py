@@ -92,7 +92,7 @@ def test_other_words(tmp_path, source, says) -> None:
 
 def test_fields_that_do_not_exist(tmp_path, caplog) -> None:
     """A missing column of Parquet is an error; a field that the first records lack is a warning with the nearest."""
-    for field, says in (("sorce", "mean 'source'"), ("meta.sett", "mean 'meta.set'"), ("meta", "name one inside")):
+    for field, says in (("sorce", "mean 'source'"), ("meta.sett", "mean 'meta.set'"), ("meta", "name a field inside")):
         with pytest.raises(ReadError, match=says):
             dp.read(written(tmp_path, "parquet", ROWS), source=f"field:{field}").table()
     path = written(tmp_path, "jsonl", ROWS)

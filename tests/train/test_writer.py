@@ -203,7 +203,9 @@ def test_a_kill_in_the_middle_of_a_write_resumes_from_the_one_before(shards, con
     process.communicate()
     assert half[0].read_bytes() == b"half of it"
     assert [p.name for p in checkpoint.found(out)] == ["step-00000008.pt"]
+    for name in (".dataprep-journal", "metrics.jsonl", "tokenizer.json", ".dataprep-hashes", "notes.txt"):
+        (out / f".{name}.0123456789ab.tmp").write_bytes(b"half")
     train(shards, out=tmp_path / "whole", config=config, quiet=True)
     train(shards, out=out, config=config, quiet=True)
     assert_same_run(tmp_path / "whole", out)
-    assert not list(out.glob(".step-*"))
+    assert [p.name for p in out.glob(".*.tmp")] == [".notes.txt.0123456789ab.tmp"]

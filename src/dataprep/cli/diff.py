@@ -16,6 +16,7 @@ from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
 
 from .options import Screen, one_line
+from .why import text_pair
 
 MOST_NAME = 30  # letters of a source's name that are shown in one line
 
@@ -37,6 +38,9 @@ def diff(
     console.print(_table(found))
     _print_reasons(console, "lost: in A, not in B, by the drop reason", found.lost)
     _print_reasons(console, "gained: in B, not in A, by the drop reason", found.gained)
+    for one in found.changed_texts:
+        console.rule(f"[bold]another text[/] {show_id(one.id)}", align="left", style="dim")
+        console.print(text_pair(("in A", "in B"), (one.before, one.after)))
 
 
 def _table(found: Comparison) -> Table:

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from .options import say
-
 
 def explore(
     folders: Annotated[list[str], typer.Argument(metavar="DIR...", help="The folders of one or several runs.")],
@@ -21,7 +19,7 @@ def explore(
     from dataprep.explore.server import ExploreServer
 
     with ExploreServer(folders, port, reviewer) as server:
-        say(f"{server.url} - Ctrl-C ends")
+        print(f"{server.url} - Ctrl-C ends", flush=True)
         if open_:
             webbrowser.open(server.url)
         with contextlib.suppress(KeyboardInterrupt):

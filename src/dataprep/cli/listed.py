@@ -64,6 +64,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("report", "look", "report", help=
                "Write one HTML page about a run, from the input to token shards and training; it needs no other "
                "files."),
+        Listed("card", "card", "card", prints=True, reads=("folder",), help=
+               "Print a data card (Markdown) of a run: size, stages, sources, settings, and the judgements of a "
+               "review."),
         Listed("explore", "explore", "explore", prints=True, help=
                "Serve a page to this machine on which the removals of runs are explored, and judged in a sample."),
         Listed("why", "why", "why", prints=True, reads=("folder",), help=

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 
 from .model.dataset import Dataset, open_dataset
 from .model.estimator import Estimator
@@ -23,6 +23,8 @@ from .run.plan import Plan
 from .run.runner import Runner
 from .run.workers import guard
 
+CODECS = ("zstd", "lz4", "none")
+
 
 class Pipeline:
     """A list of Stages and Estimators; `run` applies them to a Dataset and saves the result in a folder.
@@ -30,11 +32,14 @@ class Pipeline:
     Args:
         stages: the Stages and Estimators, in the order in which they are applied. A Pipeline without stages copies its
             input.
+        codec: the compression of the Parquet files of the result: "zstd"; "lz4", which is a little faster, with larger
+            files; or "none". The documents are the same, but `run` takes one with another codec for another result.
 
     >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
     """
 
-    def __init__(self, *stages: Stage | Estimator) -> None:
+    def __init__(self, *stages: Stage | Estimator, codec: str = "zstd") -> None:
+        require(codec in CODECS, f"codec={codec!r} must be one of {', '.join(map(repr, CODECS))}")
         for stage in stages:
             if not isinstance(stage, (Stage, Estimator)):
                 msg = f"{stage!r} is not a stage; pass stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
@@ -42,14 +47,15 @@ class Pipeline:
             if is_dataclass(stage) and not type(stage).__dataclass_params__.frozen:
                 msg = f"{type(stage).__name__} must be frozen, since workers get copies; write @dataclass(frozen=True)"
                 raise PlanError(msg)
-        self.stages = stages
+        self.stages, self.codec = stages, codec
 
     def __repr__(self) -> str:
-        return f"Pipeline({', '.join(map(repr, self.stages))})"
+        codec = [] if self.codec == CODECS[0] else [f"codec={self.codec!r}"]
+        return f"Pipeline({', '.join([*map(repr, self.stages), *codec])})"
 
     def plan(self, docs: Dataset, out: str, runner: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        return Plan.of(docs, self.stages, out, context_of(runner))
+        return Plan.of(docs, self.stages, out, context_of(runner), None if self.codec == CODECS[0] else self.codec)
 
     def run(
         self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False,

@@ -1,13 +1,15 @@
 """The documents of an experiment: a held-out set that is fixed first, and versions without anything of it.
 
-OUT/held-out/NAME        the held-out documents of each version; of the corpus, if versions are lists of stages
-OUT/held-out             the held-out set: one document of each cluster of near-duplicates among these
-OUT/corpus               the corpus without its held-out documents, if versions are lists of stages
-OUT/made/NAME            what the stages of a version made from it
-OUT/versions/NAME        the version, without documents that share words with the held-out set
-OUT/tokenizer            the tokenizer, unless one is given
-OUT/shards/NAME          token shards of the version; those of the held-out set are in OUT/shards/_held-out
-OUT/design.json          the settings; versions that are added later use the same held-out set and tokenizer
+    OUT/pool/NAME       the held-out documents of each version; of the corpus, if versions are lists of stages
+    OUT/held-out        the held-out set: one document of each cluster of near-duplicates among these
+    OUT/corpus          the corpus without these and those that share words with them, if versions are lists of stages
+    OUT/made/NAME       what the stages of a version made from it
+    OUT/versions/NAME   the version, without documents that share words with the held-out set
+    OUT/tokenizer       the tokenizer, unless one is given
+    OUT/shards/NAME     token shards of the version; those of the held-out set are in OUT/shards/_held-out
+    OUT/design.json     the settings
+
+Versions that are added later use the same held-out set and tokenizer.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
-from dataprep.core.model.stage import Stage, drop_rows
+from dataprep.core.model.stage import Stage
 from dataprep.core.output import kinds
 from dataprep.core.output.state import TOKENS
 from dataprep.core.pipeline import Pipeline
@@ -73,10 +75,11 @@ class Side(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the side."""
-        reason = pa.scalar("not_held_out" if self.held else SET)
         for batch in batches:
             dropped = (self.split.sides(batch) == 1) != self.held
-            yield drop_rows(batch, pa.array(np.where(dropped, reason.as_py(), None), pa.string()), stats)
+            # They are in the other set, so that no warning says that nearly all documents were lost.
+            stats.drop(B.ids(batch)[dropped], "not_held_out" if self.held else SET, moved=True)
+            yield batch.filter(pa.array(~dropped))
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ class Design:
         tokenizer: the tokenizer of all versions.
         tokenizer_is_given: whether it was given, and not trained here.
         held_is_given: whether the held-out set was given.
-        has_corpus: whether the versions were made here, after the held-out documents had been removed from the corpus.
+        contaminated: the documents of the corpus that share words with the held-out set, and were removed before the
+            versions were made; None if the versions were given.
         versions: the versions by name.
         made_from: the names of the versions from which the held-out set and the tokenizer were made.
     """
@@ -120,7 +124,7 @@ class Design:
     tokenizer: Tokenizer
     tokenizer_is_given: bool
     held_is_given: bool
-    has_corpus: bool
+    contaminated: int | None
     versions: dict[str, Version]
     made_from: list[str]
 
@@ -204,9 +208,9 @@ def design(
         )
         raise StaleOutput(msg)
     split, held = _held_out(versions, docs, out, settings, known, runner)
-    source = docs
-    if docs is not None and split is not None:
-        source = _run([Side(split=split, held=False)], docs, out, "corpus", runner)
+    source, shared = None, None
+    if docs is not None:  # before the stages, which may change words
+        source, shared = _clean(docs, held, out, "corpus", split, settings.ngram, runner)
     clean = {
         name: _version(name, given, source, held, out, split if docs is None else None, settings.ngram, runner)
         for name, given in versions.items()
@@ -226,7 +230,7 @@ def design(
     made = {name: Version(name, one, shards(name, one), *counts) for name, (one, *counts) in clean.items()}
     return Design(
         held=held, held_shards=shards(HELD, held), units=units, tokenizer=tok, versions=made, made_from=made_from,
-        tokenizer_is_given=settings.tokenizer is not None, held_is_given=split is None, has_corpus=docs is not None,
+        tokenizer_is_given=settings.tokenizer is not None, held_is_given=split is None, contaminated=shared,
     )  # fmt: skip
 
 
@@ -292,11 +296,19 @@ def _version(
     if not isinstance(given, Dataset):
         assert source is not None
         given = _run(given, source, out, f"made/{name}", runner)
-    stages: list[Any] = [] if split is None else [Side(split=split, held=False)]
+    clean, contaminated = _clean(given, held, out, f"versions/{name}", split, ngram, runner)
+    return clean, given.count, contaminated
+
+
+def _clean(
+    docs: Dataset, held: Dataset, out: str, name: str, split: Split | None, ngram: int, runner: Runner | None
+) -> tuple[Dataset, int]:
+    """Return documents without those that are held out or share words with the held-out set, and how many shared."""
     words = Decontaminate(sets={SET: held}, ngram=ngram)
-    clean = _run([*stages, words], given, out, f"versions/{name}", runner)
+    stages: list[Any] = [words] if split is None else [Side(split=split, held=False), words]
+    clean = _run(stages, docs, out, name, runner)
     dropped = {stage.name: stage for stage in clean.stats.stages}[words.name].dropped
-    return clean, given.count, sum(one.docs for of in dropped.values() for one in of.values())
+    return clean, sum(one.docs for of in dropped.values() for one in of.values())
 
 
 def _tokenizer(

@@ -32,7 +32,8 @@ class Experiment:
         folder: the folder with experiment.json, experiment.md, differences.svg and sizes.svg.
         baseline: the version with which the others are compared.
         versions: for each version: the number of its documents and tokens; `contaminated`, the number of documents that
-            were removed since they share words with the held-out set; `epochs`, the passes over its text.
+            were removed since they share words with the held-out set; `epochs`, the passes over its text; `seconds`,
+            the mean time of a training; `runs`, the folders of its models inside `folder`.
         measures: for each measure, "all" (the held-out documents) first: its bits per byte by version, the difference
             from the baseline with its interval and verdict, and `signal_to_noise`.
         about: what was done: the held-out set, the tokenizer, the tokens and operations per run, and the seeds.
@@ -93,7 +94,9 @@ class Experiment:
         """Return sentences about what was compared, and how."""
         a = self.about
         n, groups = len(self.versions) - 1, f" in {a['held_out_groups']:,} groups" if a["group"] else ""
-        removed = ", ".join(f"{name} {of['contaminated']:,}" for name, of in self.versions.items())
+        counts = {name: of["contaminated"] for name, of in self.versions.items()}
+        counts |= {} if a["contaminated"] is None else {"the corpus": a["contaminated"]}
+        removed = ", ".join(f"{name} {count:,}" for name, count in reversed(counts.items()))
         same = f"{counted(a['seeds'], 'seed')}, each with the same initial weights for all versions"
         corrected = f"; verdicts are corrected for {n} comparisons (Holm), intervals are not" if n > 1 else ""
         lines = [

@@ -161,6 +161,7 @@ def _result(
             "documents": v.docs.count, "tokens": v.shards.n_tokens, "given_documents": v.given,
             "contaminated": v.contaminated, "epochs": records[name][0]["epochs"],
             "seconds": float(np.mean([row["seconds"] for row in records[name]])),
+            "runs": [runs.name_of(v, config.seed + i) for i in range(runs.seeds)],
         }
         for name, v in made.versions.items()
     }  # fmt: skip
@@ -170,6 +171,7 @@ def _result(
     about = {
         "held_out_documents": made.held.count, "held_out_groups": int(made.units.max()) + 1,
         "held_out_bytes": float(sizes.sum()), "held_from": _held_from(made), "group": group, "ngram": ngram,
+        "contaminated": made.contaminated,
         "tokenizer": _tokenizer_said(made), "tokens": tokens, "seeds": runs.seeds, "start": runs.start,
         "flops": float(flops_of(config.model, made.tokenizer.vocab_size) * tokens),
         "checkpoints": runs.checkpoints, "config": json.loads(json.dumps(config.to_dict())),
@@ -180,7 +182,7 @@ def _result(
 def _held_from(made: Design) -> str:
     if made.held_is_given:
         return "as given"
-    if made.has_corpus:
+    if made.contaminated is not None:
         return "taken from the corpus before any version was made"
     return f"taken out of {', '.join(made.made_from)}, which had been made with them"
 

@@ -1,9 +1,11 @@
 """The trainings of an experiment, and the losses of their models; what is finished is never done again.
 
-OUT/runs/NAME/KEY-seed-0/       the run: checkpoints and metrics.jsonl; KEY is the beginning of a hash of its
-settings and tokens, so that runs with other settings are kept
-OUT/runs/NAME/KEY-seed-0.json   a receipt: tokens, seconds, and the loss of each held-out document
-OUT/runs/NAME/KEY-seed-0.choices-exam.json ...  the same for each file of questions
+    OUT/runs/KEY-seed-0/       the run: checkpoints and metrics.jsonl
+    OUT/runs/KEY-seed-0.json   a receipt: tokens, seconds, and the loss of each held-out document
+    OUT/runs/KEY-seed-0.choices-exam.json ...  the same for each file of questions
+
+KEY is the beginning of a hash of the run's settings and tokens. Versions with the same documents share a run, and runs
+with other settings are kept.
 """
 
 from __future__ import annotations
@@ -87,9 +89,9 @@ class Trainings:
         epochs = epochs_of(config, steps, {name: v.shards.n_tokens for name, v in versions.items()})
         tokens = steps * config.batch * config.model.context
         seeds = range(config.seed, config.seed + self.seeds)
-        left = sum(not self._is_done(version, seed) for version in versions.values() for seed in seeds)
+        left = {self._place(v, seed) for v in versions.values() for seed in seeds if not self._is_done(v, seed)}
         each = flops_of(config.model, self.design.tokenizer.vocab_size) * tokens
-        return Cost(left, tokens, epochs, float(left * each))
+        return Cost(len(left), tokens, epochs, float(len(left) * each))
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """Return the receipts of finished runs by version, in the order of the seeds."""
@@ -103,7 +105,11 @@ class Trainings:
         return key([VERSION, version.shards.root, settings, start])
 
     def _place(self, version: Version, seed: int) -> str:
-        return files.join(self.out, "runs", version.name, f"{self._key(version)[:8]}-seed-{seed}")
+        return files.join(self.out, self.name_of(version, seed))
+
+    def name_of(self, version: Version, seed: int) -> str:
+        """Return the folder of a run, relative to that of the experiment."""
+        return files.join("runs", f"{self._key(version)[:8]}-seed-{seed}")
 
     def _held_key(self, version: Version) -> str:
         return key([self._key(version), self.design.held_shards.root, self.design.held.key, self.checkpoints])

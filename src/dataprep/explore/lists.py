@@ -41,6 +41,21 @@ def clusters(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     reason, of a drop; lost, "1" for those without a survivor; least, only those with a larger number of dropped
     documents; below, only those with a lower similarity.
     """
+    where = _of_clusters(index, asked)
+    order = CLUSTER_ORDERS[asked.choice("sort", CLUSTER_ORDERS)]
+    (total,) = index.rows(
+        f"SELECT count(*) AS n, coalesce(sum(removed), 0)::BIGINT AS removed FROM clusters WHERE {where}",  # noqa: S608
+        where.values,
+    )
+    found = index.rows(
+        f"SELECT * FROM clusters WHERE {where} ORDER BY {order}, root, home LIMIT ? OFFSET ?",  # noqa: S608
+        [*where.values, *asked.page],
+    )
+    return {"total": total["n"], "removed": total["removed"], "clusters": [_cluster(index, row) for row in found]}
+
+
+def _of_clusters(index: RunIndex, asked: ViewQuery) -> _Where:
+    """Return the conditions on a cluster that the parameters of `clusters` state."""
     where = _Where()
     inner = _of_drops(index, asked)
     if inner.values:
@@ -54,16 +69,7 @@ def clusters(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         where.add("removed >= ?", asked.integer("least", 1, 1 << 40))
     if asked.text("below"):
         where.add("least < ?", asked.number("below"))
-    order = CLUSTER_ORDERS[asked.choice("sort", CLUSTER_ORDERS)]
-    (total,) = index.rows(
-        f"SELECT count(*) AS n, coalesce(sum(removed), 0)::BIGINT AS removed FROM clusters WHERE {where}",  # noqa: S608
-        where.values,
-    )
-    found = index.rows(
-        f"SELECT * FROM clusters WHERE {where} ORDER BY {order}, root, home LIMIT ? OFFSET ?",  # noqa: S608
-        [*where.values, *asked.page],
-    )
-    return {"total": total["n"], "removed": total["removed"], "clusters": [_cluster(index, row) for row in found]}
+    return where
 
 
 def _of_drops(index: RunIndex, asked: ViewQuery) -> _Where:
@@ -77,6 +83,17 @@ def _of_drops(index: RunIndex, asked: ViewQuery) -> _Where:
 
 def _cluster(index: RunIndex, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "root": show_id(row["root"]), "home": index.homes[row["home"]]}
+
+
+def all_rows(index: RunIndex, which: str, asked: ViewQuery) -> list[dict[str, Any]]:
+    """Return all rows of a list, "clusters" or "drops", with the filters and the order of its parameters."""
+    if which == "clusters":
+        where, order = _of_clusters(index, asked), CLUSTER_ORDERS[asked.choice("sort", CLUSTER_ORDERS)]
+        query = f"SELECT * FROM clusters WHERE {where} ORDER BY {order}, root, home"  # noqa: S608
+        return [_cluster(index, row) for row in index.rows(query, where.values)]
+    where, order = _of_drops(index, asked), DROP_ORDERS[asked.choice("sort", DROP_ORDERS)]
+    return [shown(index, row) for row in index.rows(
+        f"SELECT * FROM drops WHERE {where} ORDER BY {order}, id", where.values)]  # noqa: S608
 
 
 def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:

@@ -70,10 +70,11 @@ def suspected(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
 
 
 def suspected_by_text(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
-    """Return the suspicions for which texts are read: near-duplicates alike only in boilerplate; a bad review."""
+    """Return the suspicions for which texts are read: boilerplate, and a bad review."""
     if suspected_by_text not in index.kept:
         near = {row["source"]: (row["docs"], row["bytes"]) for row in index.rows(NEAR)}
-        index.kept[suspected_by_text] = suspicions.boilerplate_suspicions(index.url, near)
+        lines = suspicions.lines_left(index.url, index.amounts.sources)
+        index.kept[suspected_by_text] = [*suspicions.boilerplate_suspicions(index.url, near), *lines]
     found = [*index.kept[suspected_by_text], *review.suspected(index)]
     return {"suspicions": [asdict(one) for one in suspicions.ranked(found)]}
 

@@ -9,13 +9,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 from dataprep.core.model.batch import parse_id, show_id
-from dataprep.core.model.tables import Drop
 from dataprep.core.output.forget_list import REASON
 from dataprep.errors import PlanError, require
 from dataprep.history import review
 from dataprep.history.review import RIGHT, VERDICTS, WRONG, Judgement, Precision
 from dataprep.history.suspicions import Suspicion, judged_wrong
-from dataprep.history.texts import DocumentsAsRead, pairs_of
+from dataprep.history.texts import pairs_of
 
 from .index import RunIndex
 from .view_query import ViewQuery
@@ -92,23 +91,9 @@ def suspected(index: RunIndex) -> list[Suspicion]:
 def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]:
     """Return the ids and stages of judgements on texts that differ now; texts are read once per index."""
     contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
-    new = [one for one in judged if (one.id, one.stage) not in contents]
-    drops = {(one.id, one.stage): drop for one in new if (drop := _drop(index, one.id, one.stage)) is not None}
-    documents = pairs_of(index.url, drops.values())
-    for one in new:
-        drop = drops.get((one.id, one.stage))
-        contents[one.id, one.stage] = "" if drop is None else _content(documents, drop)
+    new = {(one.id, one.stage) for one in judged} - contents.keys()
+    contents |= dict.fromkeys(new, "") | review.contents(index.url, new)
     return {(one.id, one.stage) for one in judged if contents[one.id, one.stage] != one.content}
-
-
-def _drop(index: RunIndex, id_: int, stage: str) -> Drop | None:
-    rows = index.rows("SELECT * FROM drops WHERE id = ? AND stage = ? LIMIT 1", [id_, stage])
-    return index.drop(rows[0]) if rows else None
-
-
-def _content(documents: DocumentsAsRead, drop: Drop) -> str:
-    rows = documents.dropped(drop), documents.survivor(drop)
-    return review.content_of(*(None if row is None else str(row["text"]) for row in rows))
 
 
 def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any]:
@@ -116,13 +101,13 @@ def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any
 
     Raises PlanError if the stage did not drop the document.
     """
-    drop = _drop(index, answer.id, answer.stage)
-    if drop is None:
+    rows = index.rows("SELECT * FROM drops WHERE id = ? AND stage = ? LIMIT 1", [answer.id, answer.stage])
+    if not rows:
         msg = f"{answer.stage} did not drop the document {show_id(answer.id)}"
         raise PlanError(msg)
-    found = review.load(index.url)
+    drop, found = index.drop(rows[0]), review.load(index.url)
     if answer.verdict:
-        content = _content(pairs_of(index.url, [drop]), drop)
+        content = review.content_of_drop(pairs_of(index.url, [drop]), drop)
         index.kept.setdefault("contents", {})[answer.id, answer.stage] = content
         now = datetime.now(timezone.utc)
         found.append(Judgement(answer.id, drop.stage, drop.reason, drop.source, answer.verdict, reviewer, content, now))

@@ -30,7 +30,7 @@ from dataprep.shown.page_server import ONLY_SELF, PageHandler
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from . import documents, lists, overview, review, thresholds
+from . import comparing, documents, export, lists, overview, review, thresholds
 from .index import ExploredRun, RunIndex
 from .view_query import ViewQuery
 
@@ -43,6 +43,7 @@ VIEWS: dict[str, Callable[[RunIndex, ViewQuery], dict[str, Any]]] = {
     "matrix": overview.matrix, "clusters": lists.clusters, "cluster": lists.cluster, "drops": lists.drops,
     "titles": documents.titles, "pair": documents.pair, "document": documents.document, "search": documents.search,
     "thresholds": thresholds.thresholds, "threshold": thresholds.threshold, "review": review.reviewed,
+    "compare": comparing.compared,
 }  # fmt: skip
 KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 POLICY = f"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; {ONLY_SELF}"
@@ -100,6 +101,8 @@ class ExploreServer(ThreadingHTTPServer):
         Raises KeyError if there is no such run or view.
         """
         chosen, of = VIEWS[name], self._run(run)
+        other = self._run(asked.text("with") or run).url  # a folder is never taken from a request
+        asked = ViewQuery({**asked.given, "other": other})
         index = of.index()
         try:
             return chosen(index, asked)
@@ -107,6 +110,10 @@ class ExploreServer(ThreadingHTTPServer):
             if (again := of.index()) is index:
                 raise
             return chosen(again, asked)
+
+    def export(self, run: str, asked: ViewQuery) -> tuple[bytes, str, str]:
+        """Return a list as a file, as `exported` does. Raises KeyError if there is no such run."""
+        return export.exported(self._run(run).index(), asked)
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:
         """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError if it is no answer."""
@@ -162,6 +169,8 @@ class _ExploreHandler(PageHandler):
             return
         if rest in self.server.pages:
             self.send(HTTPStatus.OK, *self.server.pages[rest])
+        elif rest.endswith("/export"):
+            self._export(rest.removesuffix("/export"), query)
         elif rest == "runs":
             self._json(HTTPStatus.OK, {"runs": [files.name_of(run.url) or run.url for run in self.server.runs]})
         else:
@@ -193,6 +202,19 @@ class _ExploreHandler(PageHandler):
             return self.server.view(run, name, ViewQuery(dict(parse_qsl(query, errors="strict", max_num_fields=50))))
 
         self._answer(view)
+
+    def _export(self, run: str, query: str) -> None:
+        """Send the rows of a list as a file."""
+        try:
+            data, kind, name = self.server.export(run, ViewQuery(dict(parse_qsl(query, max_num_fields=50))))
+        except KeyError:
+            self.say(HTTPStatus.NOT_FOUND, "there is no such page")
+        except (DataprepError, ValueError) as e:
+            self.say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+        else:
+            length, disposition = str(len(data)), f'attachment; filename="{name}"'
+            self.head(HTTPStatus.OK, kind, {"Content-Length": length, "Content-Disposition": disposition})
+            self.wfile.write(data)
 
     def _answer(self, answer: Callable[[], dict[str, Any]]) -> None:
         """Send what a function returns; a sentence, if it raises an error."""

@@ -271,7 +271,7 @@ def _archive(url: str) -> Iterator[tuple[str, HostRules]]:
                     if found.redirect != host:  # http to https: the rules are in another record
                         yield host, found
     except (OSError, ReadError) as e:
-        msg = f"Robots cannot read {url} to its end: {e}; fetch it again, or leave it out"
+        msg = f"Robots cannot read all of {url}: {e}; fetch it again, or leave it out"
         raise PlanError(msg) from e
 
 

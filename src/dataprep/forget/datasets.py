@@ -44,6 +44,7 @@ from dataprep.store import files, receipts
 from .rewrite import rewritten
 
 Removed = dict[str, Amount]  # by source
+CODEC_OF = {"ZSTD": "zstd", "LZ4": "lz4", "UNCOMPRESSED": "none"}  # by the name in Parquet
 
 
 def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step: bool = False) -> int:
@@ -131,7 +132,7 @@ def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) ->
     with tables.checked(old), files.open_arrow(old) as f:
         parquet = pq.ParquetFile(f)
         group = parquet.metadata.row_group(0)
-        codec = "zstd" if group.column(0).compression == "ZSTD" else "lz4"
+        codec = CODEC_OF[group.column(0).compression]
         columns = [
             (field.name, "dictionary" if group.column(i).has_dictionary_page else str(field.type))
             for i, field in enumerate(parquet.schema_arrow)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ MOST_SOURCES = 10  # those with the most near-duplicates
 KEPT, SAMPLE_BYTES = 200, 64 << 20  # documents that the run kept: of a source, and of all together
 FEWEST = 10  # of them, below which nothing is said
 SHARE, LEAST = 0.1, 3  # of them: a line in fewer is not boilerplate
+LINE_LEAST, LINE_CHARS = 20, 100  # characters of a line that is named, and that are shown of it
+LEFT_FEWEST = 50  # kept documents, below which no line of a source is named
 WORDS = 5  # outside of boilerplate, below which a text has no content of its own
 ALIKE = 0.3  # Jaccard similarity of the contents; less is a different text
 
@@ -67,6 +69,44 @@ def alike_in_boilerplate(url: str) -> list[AlikeInBoilerplate]:
     texts, kept = pairs_of(url, [drop for drops in sampled.values() for drop in drops]), _kept(url, set(sampled))
     counts = ((source, judged(_pairs(texts, drops), kept[source])) for source, drops in sampled.items())
     return [AlikeInBoilerplate(source, bad, n) for source, (bad, n) in counts if 2 * bad > n]
+
+
+class BoilerplateLeft(NamedTuple):
+    """A source of which many kept documents have a line in common.
+
+    Attributes:
+        source: its name.
+        line: the line that most of them have.
+        n: the number of sampled documents with this line.
+        of: the number of sampled documents.
+    """
+
+    source: str
+    line: str
+    n: int
+    of: int
+
+    def __str__(self) -> str:
+        """Return a sentence."""
+        shown = self.line if len(self.line) <= LINE_CHARS else f"{self.line[: LINE_CHARS - 1]}…"
+        documents = f"{self.n:,} of {self.of:,} sampled documents of '{self.source}' that were kept"
+        return f'{documents} have the line "{shown}"'
+
+
+def boilerplate_left(url: str, sources: Iterable[str]) -> list[BoilerplateLeft]:
+    """Return those of the sources in whose kept documents a line of at least 20 characters is boilerplate.
+
+    Sources with few sampled documents are left out.
+
+    - url: the run's folder.
+    """
+    found = list[BoilerplateLeft]()
+    for source, texts in _kept(url, set(sources)).items():
+        counts = Counter(line for text in texts for line in set(lines_of(text)) if len(line) >= LINE_LEAST)
+        line, n = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        if len(texts) >= LEFT_FEWEST and n >= max(LEAST, SHARE * len(texts)):
+            found.append(BoilerplateLeft(source, line, n, len(texts)))
+    return found
 
 
 def _near(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:

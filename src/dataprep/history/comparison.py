@@ -58,6 +58,21 @@ class OneSided:
     examples: dict[Reason, list[tuple[int, int, str]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, order=True)
+class ChangedText:
+    """A document that both Datasets have, with different texts.
+
+    Attributes:
+        rank: a hash of the id; the documents with the smallest hashes are the examples.
+        before: the text in `a`, and after: the text in `b`.
+    """
+
+    rank: int
+    id: int
+    before: str
+    after: str
+
+
 @dataclass
 class Comparison:
     """The changes from Dataset `a` to Dataset `b`.
@@ -68,6 +83,7 @@ class Comparison:
         both: amounts of documents that both have, by source; the bytes are those in `b`.
         changed: amounts of documents that both have with different texts, by source; the bytes are the increase from
             `a` to `b`.
+        changed_texts: some of these documents.
         has_tokens: True if both Datasets were encoded to tokens.
     """
 
@@ -77,6 +93,7 @@ class Comparison:
     gained: OneSided = field(default_factory=OneSided)
     both: dict[str, TokenAmount] = field(default_factory=dict)
     changed: dict[str, TokenAmount] = field(default_factory=dict)
+    changed_texts: list[ChangedText] = field(default_factory=list)
     has_tokens: bool = False
     warnings: list[str] = field(default_factory=list)
 
@@ -87,7 +104,7 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
     Args:
         a: the folder of the first Dataset or run.
         b: the folder of the second Dataset or run.
-        examples: the number of example documents per reason.
+        examples: the number of example documents per reason, and with different texts.
 
     Raises PlanError if a folder has no Dataset. Also raises PlanError if a document id has different sources in the two
     Datasets, which shows that they were made from different inputs.
@@ -103,7 +120,8 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
         ):  # fmt: skip
             if missing.any():
                 _add_one_sided(getattr(found, side), batch.filter(pa.array(missing)), reasons[side], examples)
-        _add_both(found, left.filter(pa.array(np.isin(ids, others))), right.filter(pa.array(np.isin(others, ids))))
+        both = left.filter(pa.array(np.isin(ids, others))), right.filter(pa.array(np.isin(others, ids)))
+        _add_both(found, *both, examples)
     _add_tokens(found)
     return found
 
@@ -187,8 +205,8 @@ def _first_line(text: Any) -> str:
     return next((line for line in str(text).splitlines() if line.strip()), "").strip()[:LINE_CHARS]
 
 
-def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
-    """Add the documents of both Datasets.
+def _add_both(found: Comparison, left: B.Batch, right: B.Batch, n: int) -> None:
+    """Add the documents of both Datasets, with n examples of different texts.
 
     Raises PlanError if the sources of a document differ.
     """
@@ -208,6 +226,11 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
     if pc.any(changed).as_py():
         before, after = left.filter(changed), right.filter(changed)
         _add(found.changed, after, "bytes", B.lengths(after) - B.lengths(before))
+        ids, rank = B.ids(after), mix(B.ids(after), 0)
+        texts = before.column("text"), after.column("text")
+        new = [ChangedText(int(rank[row]), int(ids[row]), *(column[row].as_py() for column in texts))
+               for row in np.argsort(rank, kind="stable")[:n].tolist()]  # fmt: skip
+        found.changed_texts = sorted([*found.changed_texts, *new])[:n]
 
 
 def _add_tokens(found: Comparison) -> None:

@@ -15,10 +15,14 @@ from math import sqrt
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core.model.tables import checked
+from dataprep.core.model.tables import Drop, checked, row_object
 from dataprep.store import files
+
+from .clusters import drop_batches
+from .texts import DocumentsAsRead, pairs_of
 
 SUFFIX = ".review.parquet"
 RIGHT, WRONG, UNSURE = "right", "wrong", "unsure"
@@ -109,6 +113,30 @@ def content_of(dropped: str | None, kept: str | None) -> str:
         data = b"" if text is None else text.encode()
         digest.update(f"{-1 if text is None else len(data)}:".encode() + data)
     return digest.hexdigest()
+
+
+def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
+    """Return the hash of the texts as they are now, for the drops of a run with these (id, stage).
+
+    Drops that the run does not have any more are left out.
+    """
+    wanted = set(judged)
+    ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()
+    for batch, folder in drop_batches(url) if wanted else ():
+        for row in batch.filter(pc.is_in(batch.column("id"), ids)).to_pylist():
+            if (row["id"], row["stage"]) in wanted:
+                drops[row["id"], row["stage"]] = row_object(Drop, row, folder=folder)
+    documents = pairs_of(url, drops.values())
+    return {key: content_of_drop(documents, drop) for key, drop in drops.items()}
+
+
+def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> str:
+    """Return the hash of the two texts of a drop.
+
+    - documents: documents of the run, among them those of the drop.
+    """
+    rows = documents.dropped(drop), documents.survivor(drop)
+    return content_of(*(None if row is None else str(row["text"]) for row in rows))
 
 
 def latest(judgements: Iterable[Judgement]) -> dict[tuple[int, str], Judgement]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset, open_dataset
@@ -28,6 +27,7 @@ from .boilerplate import alike_in_boilerplate
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .recall import ScriptRecall, recall_by_script
+from .status import metrics_rows
 from .texts import DocumentsAsRead, pairs_of
 from .word_diff import DiffSide, word_diff
 
@@ -329,10 +329,8 @@ def _token_lengths(shards: Shards) -> dict[int, int]:
 
 def training_metrics(folder: str) -> list[dict[str, Any]]:
     """Return the rows of metrics that training wrote into the folder of a run, or an empty list."""
-    for url in _urls(folder, "metrics.jsonl"):
-        with files.open_raw(url) as f:
-            return [orjson.loads(line) for line in f if line.endswith(b"\n")]
-    return []
+    url = next(_urls(folder, "metrics.jsonl"), None)
+    return [] if url is None else metrics_rows(url)
 
 
 def _samples(folder: str) -> list[str]:

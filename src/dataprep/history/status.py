@@ -200,9 +200,19 @@ def _model(url: str, names: list[str]) -> tuple[str, dict[str, Any]]:
             return DONE if of is not None and done >= of else UNFINISHED, {"done": done, "of": of}
     if "metrics.jsonl" not in names:
         return UNFINISHED, {}
-    with files.open_raw(files.join(url, "metrics.jsonl")) as f:
-        rows = [orjson.loads(line) for line in f if line.startswith(b"{") and line.endswith(b"}\n")]
+    rows = metrics_rows(files.join(url, "metrics.jsonl"))
     return UNFINISHED, {"done": rows[-1].get("step", 0) if rows else 0}
+
+
+def metrics_rows(url: str) -> list[dict[str, Any]]:
+    """Return the rows of a training run's metrics; lines that are incomplete or damaged are left out."""
+    found: list[dict[str, Any]] = []
+    with files.open_raw(url) as f:
+        for line in f:
+            with contextlib.suppress(orjson.JSONDecodeError):
+                row = orjson.loads(line) if line.endswith(b"\n") else None
+                found += [row] if isinstance(row, dict) else []
+    return found
 
 
 class _Facts(pickle.Unpickler):

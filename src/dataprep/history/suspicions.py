@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from dataprep.core.model.stats import LARGE, Amount, StageStats, removed
 from dataprep.errors import counted
 
-from .boilerplate import alike_in_boilerplate
+from .boilerplate import alike_in_boilerplate, boilerplate_left
 from .clusters import NoSurvivor, Overtaken
 from .review import Precision
 
 HALF = 0.5  # of a source: what removes more, is listed
 NO_SURVIVOR, OVERTAKEN, TEXT_LOST = "no_survivor", "source_for_source", "text_lost"
 TOOK_SOURCE, BOILERPLATE, NEARLY_ALL = "reason_took_source", "boilerplate", "nearly_all"
+LINES_LEFT, MOST_SOURCES = "lines_left", 10
 JUDGED_WRONG, GOOD = "judged_wrong", 0.9  # the share of right drops, below which a reason is listed
 
 
@@ -31,6 +32,7 @@ class Suspicion:
         other: for OVERTAKEN, the source of the documents that were kept.
         stage: the stage that removed them; "" for several.
         reason: the reason of the drops; "" for several.
+        text: for LINES_LEFT, the line.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Suspicion:
     other: str = ""
     stage: str = ""
     reason: str = ""
+    text: str = ""
 
 
 def source_suspicions(stages: Sequence[StageStats], sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
@@ -112,6 +115,22 @@ def boilerplate_suspicions(url: str, near: Mapping[str, tuple[int, int]]) -> lis
         docs, size = (round(amount * one.bad / one.n) for amount in near.get(one.source, (0, 0)))
         about = f"{one}; about {counted(docs, 'document')} in all"
         found.append(Suspicion(BOILERPLATE, about, docs, size, one.source))
+    return found
+
+
+def lines_left(url: str, sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
+    """Return the suspicions about lines that many kept documents of a source have; texts are read for it.
+
+    - url: the run's folder.
+    - sources: (amount read, amount kept) by source; the largest ones are looked at. The amounts of a suspicion are
+      estimated from the share in the sample.
+    """
+    largest = sorted(sources, key=lambda name: -sources[name][1].bytes)[:MOST_SOURCES]
+    found = list[Suspicion]()
+    for one in boilerplate_left(url, largest):
+        docs = round(sources[one.source][1].docs * one.n / one.of)
+        size = docs * len(one.line.encode())
+        found.append(Suspicion(LINES_LEFT, str(one), docs, size, one.source, text=one.line))
     return found
 
 

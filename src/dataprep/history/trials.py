@@ -14,6 +14,8 @@ peak memory 481 and 474 MB.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import tempfile
 import threading
@@ -38,6 +40,7 @@ from dataprep.core.run.trial import Reserved, Trial
 from dataprep.store import files
 from dataprep.store.ranks import mix
 
+log = logging.getLogger("dataprep")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -274,6 +277,21 @@ class StepRehearsal:
     stages: list[StageChanges]
 
 
+@contextlib.contextmanager
+def _named(name: str, folder: str) -> Iterator[None]:
+    """Let warnings state `name` in place of the temporary folder `folder`, of which the user knows nothing."""
+
+    def rename(record: logging.LogRecord) -> bool:
+        record.msg, record.args = record.getMessage().replace(folder, name), ()
+        return True
+
+    log.addFilter(rename)
+    try:
+        yield
+    finally:
+        log.removeFilter(rename)
+
+
 def rehearse(
     steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
 ) -> tuple[list[StepRehearsal], int, int]:
@@ -290,8 +308,9 @@ def rehearse(
     found = []
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
         ledgers = _Ledgers(examples)
-        trial = Trial(folder, sample_bytes, ledgers.of_part)
-        for done in pipeline_file.execute(tried, files.join(folder, "out"), Context(Serial(), trial), to):
-            found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
-            ledgers.changes.clear()
+        trial, out = Trial(folder, sample_bytes, ledgers.of_part), files.join(folder, "out")
+        with _named("out", out):
+            for done in pipeline_file.execute(tried, out, Context(Serial(), trial), to):
+                found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
+                ledgers.changes.clear()
     return found, sum(one.sample for one in trial.inputs), round(sum(one.text for one in trial.inputs))

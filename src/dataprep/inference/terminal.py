@@ -14,12 +14,12 @@ from dataprep.errors import DataprepError, shown
 from .conversation import Conversation
 
 HELP = """\
-/reset        forget the conversation
-/system TEXT  forget the conversation, and set the system's text (without TEXT: none)
-/regen        another answer to your last message
-/help         this list
-/quit         leave, as Ctrl-D does
-Ctrl-C stops an answer; what was said so far is kept."""
+/reset        clear the conversation
+/system TEXT  clear the conversation, and set the system prompt (without TEXT: none)
+/regen        generate another answer to your last message
+/help         show this list
+/quit         quit, as Ctrl-D does
+Ctrl-C stops an answer; the text generated so far is kept."""
 
 
 def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | None = None) -> None:
@@ -130,7 +130,7 @@ class _Terminal:
 
     def _system(self, text: str) -> None:
         self.talk.reset(text)
-        self._note("the conversation is forgotten, and the system's text is set" if text else "no system's text is set")
+        self._note("the conversation is cleared, and the system prompt is set" if text else "no system's text is set")
 
     def _regen(self, _: str) -> None:
         self._print(self.talk.again())

@@ -157,7 +157,7 @@ def _renamed(rows: pa.Table, people: Identities) -> pa.Table:
     if not changed:
         return rows
     some = ", ".join(f"{chat} is now {name}" for (chat, _), name in list(changed.items())[:5])
-    log.warning("%d exports share messages with an export of another name and get its name: %s", len(changed), some)
+    log.warning("%d exports share messages with an export of another name and take its name: %s", len(changed), some)
     numbers = (rows["id"].to_numpy() >> np.uint64(B.POSITION_BITS)).tolist()
     chats = [names.get(export, export[0]) for export in zip(rows["chat"].to_pylist(), numbers, strict=True)]
     return rows.set_column(rows.schema.get_field_index("chat"), "chat", pa.array(chats, pa.string()))

@@ -32,7 +32,8 @@ from .source_field import field_path
 from .trust import MAX_BAD, LimitedReader
 from .whole_file import Text
 
-INSIDE = ("jsonl", "json", "csv", "text", "html", "mail", "notebook")  # formats of members, the first that fits
+# Formats of members, the first that fits.
+INSIDE = ("jsonl", "json", "csv", "text", "html", "mail", "notebook", "docx", "epub", "pdf")
 HEAD = 1 << 16
 SHOWN = 5
 
@@ -47,7 +48,7 @@ def has_texts(head: bytes, url: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TextArchive(LimitedReader):
-    """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML, mail and notebooks, also compressed.
+    """Reads the texts in a tar or zip, also compressed; INSIDE has the formats.
 
     Attributes:
         text, meta, source: the options of these formats.
@@ -124,7 +125,9 @@ class TextArchive(LimitedReader):
                 yield moved
         except ReadError as e:
             if e.reason != EMPTY:
-                raise
+                where = shown if e.offset is None else f"{shown}, byte {e.offset:,}"
+                msg = f"{where}: {e.message}"
+                raise ReadError(msg, part.listed, reason=e.reason) from e
             stats.unread.append(unread_of(e, part.url))
 
 

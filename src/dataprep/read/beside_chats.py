@@ -26,6 +26,8 @@ from .chats.messages import COLUMNS
 from .trust import BAD_RECORDS
 
 MAY_BE_SETTINGS = (".json", ".csv", ".zip", ".db")  # suffixes of files that programs put beside chats
+HTML = (".html", ".htm", ".xhtml")
+HEAD = 1 << 16
 BLOCK = 4 << 20
 LONGEST = 255  # bytes of a name
 
@@ -135,6 +137,18 @@ def _blocks(url: str) -> Iterator[bytes]:
                 end = data[-LONGEST:]
     except ReadError:  # which the reader of the chat reports
         return
+
+
+def pages_of_exports(chats: Collection[str], pages: Collection[str]) -> set[str]:
+    """Return which of the HTML files `pages` are of an export in HTML: those below a chat's folder, and Telegram's."""
+    html = [f"{posixpath.dirname(chat)}/" for chat in chats if files.suffix(chat) in HTML]
+    return {url for url in pages if html and (url.startswith(tuple(html)) or _is_of_telegram(url))}
+
+
+def _is_of_telegram(url: str) -> bool:
+    with contextlib.suppress(ReadError), files.open_read(url) as stream:
+        return b'class="page_wrap' in stream.read(HEAD)
+    return False
 
 
 def settings(url: str, source: str, reader: Reader) -> Unread | None:

@@ -8,10 +8,11 @@ decompressed text (converted to UTF-8). Blank lines are skipped. Bad rows are dr
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import BinaryIO, ClassVar, cast
 
 import orjson
 
@@ -21,12 +22,14 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
 from .as_utf8 import open_as_utf8
+from .chats.messages import LineFeeds
 from .csv_records import csv_records, delimiter_of
 from .json.records import JsonRecords, RawRecord
 from .text_field import meant
 from .trust import BAD_RECORDS
 
 HEAD = 1 << 16
+BLOCK = 1 << 20
 TABS = (".tsv", ".tab")
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,2})?")
 BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -72,13 +75,13 @@ class Csv(JsonRecords):
         """Yield the rows of a file as JSON objects. Raises ReadError if it has no column with the name of the text."""
         delimiter = self.delimiter.encode() or (b"\t" if files.suffix(piece.url) in TABS else b"")
         if not delimiter:
-            with open_as_utf8(piece, Ledger("", quiet=True)) as stream:
+            with _opened(piece, Ledger("", quiet=True)) as stream:
                 delimiter = delimiter_of(stream.read(HEAD))
         typed = {name for name, kind in self.columns if kind != "string"}
         names = list(self.names)
         if names:
             self._check(names, piece.url)
-        with open_as_utf8(piece, stats) as stream:
+        with _opened(piece, stats) as stream:
             for row in csv_records(stream, delimiter, self.max_doc_bytes, len(names)):
                 if not names and row.fields is not None:
                     names = _names(row.fields, piece.url)
@@ -91,6 +94,11 @@ class Csv(JsonRecords):
             near = meant(self.text, names) or "; name one of them with text="
             msg = f"there is no column {self.text!r}; the columns are {', '.join(names)[:SHOWN]}{near}"
             raise ReadError(msg, url, 0, reason=BAD_RECORDS)
+
+
+def _opened(piece: Slice, stats: Ledger) -> BinaryIO:
+    """Return a stream of the file in UTF-8, with line feeds if its lines end in carriage returns alone."""
+    return cast("BinaryIO", io.BufferedReader(LineFeeds(open_as_utf8(piece, stats)), BLOCK))
 
 
 def _names(row: list[bytes], url: str) -> list[str]:

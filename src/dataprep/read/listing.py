@@ -98,6 +98,7 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     - is_named: whether the user named the file, so that it may be a chat.
     """
     if files.suffix(url) == ".zip":
+        from .chats.packs import names_in
         from .chats.whatsapp.archives import exports  # imports Numba
 
         try:
@@ -107,7 +108,13 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
                 msg = f"'{found[0].member}' in the zip is empty; export the chat again on the phone"
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
-            return e
+            if e.reason != "not_a_chat":
+                return e
+            names = names_in(url, b"PK")
+            if not names:
+                return ReadError("the zip has no files; fetch it again", url, reason=EMPTY)
+            found_none = f"the zip has no chat and no file in a supported format, only {', '.join(names[:SHOWN])}"
+            return ReadError(f"{found_none}; {cure_of(names[0])}", url, reason=e.reason)
     state = ", and it is not a chat export" if is_named and formats.may_be_chat(url) else ""
     return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
@@ -131,17 +138,14 @@ def _unknown(url: str, *, with_chats: bool, skip: bool) -> Unread:
 
 def _leave_attachments(listing: Listing) -> None:
     """Leave out of a folder with chats the attachments of chats, and pages next to chats in HTML."""
-    from .beside_chats import attachments
+    from .beside_chats import attachments, pages_of_exports
 
     others = {f.url: f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str)}
-    chats = [f for f in listing.found if f.format.is_chat and not f.unread]
-    sent = attachments([f.url for f in chats], others)
-    pages = {f.url for f in chats if formats.FORMATS["html"].claims(f.url)}
-    for url, file in others.items():
-        if url in sent:
-            listing.left_out.append(Unread(url, ATTACHMENT))
-        elif pages and file.format.name == "html":
-            listing.left_out.append(Unread(url, "not_a_chat"))
+    chats = (f for f in listing.found if f.format.is_chat and not f.unread)
+    urls = [f.url for f in chats]
+    sent = attachments(urls, others)
+    pages = pages_of_exports(urls, [url for url, file in others.items() if file.format.name == "html"])
+    listing.left_out += [Unread(url, ATTACHMENT if url in sent else "not_a_chat") for url in sorted(sent | pages)]
     left = {row.file for row in listing.left_out}
     listing.found = [f for f in listing.found if f.url not in left]
 

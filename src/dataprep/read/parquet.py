@@ -206,7 +206,7 @@ class Parquet(Reader):
         values = decoded(values)
         if _is_text(values.type) or not pa.types.is_nested(values.type):
             return values.cast(pa.large_string()), path[depth:]
-        msg = f"the field {name!r}, which source= names, has the type {values.type}; name one inside it, or a string"
+        msg = f"the field {name!r}, which source= names, has the type {values.type}; name a field inside it or a string"
         raise ReadError(msg, url)
 
     def _lifted(self, rows: Batch, name: str, kind: str, url: str) -> pa.Array:

@@ -139,6 +139,7 @@ def _of_files(folder: str) -> FolderContents:
     beside = {url: f for url, f in kinds.items() if f and not f.is_chat and isinstance(f.reader, str) and with_chats}
     chats = [url for url, kind in kinds.items() if kind and kind.is_chat]
     sent = beside_chats.attachments(chats, beside)
+    pages = beside_chats.pages_of_exports(chats, [url for url, kind in beside.items() if kind.name == "html"])
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
     left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
@@ -152,7 +153,7 @@ def _of_files(folder: str) -> FolderContents:
                 text, options = _of_inner(url, text)
             reason = "" if text else "no_text"
             reason, text = (IN_LIST, "") if text.endswith(LIST) else (reason, text)
-            if url in beside and _is_other(url, kind, text, chats):
+            if url in pages or (url in beside and _is_other(url, kind, text)):
                 reason = "not_a_chat"
         if reason or kind is None:
             left_out[url] = reason
@@ -184,13 +185,11 @@ def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
     return "empty" if files.size(url) == 0 else ""
 
 
-def _is_other(url: str, kind: formats.Format, text: str, chats: Collection[str]) -> bool:
-    """Return whether a file next to chats is a page or has settings, which are no documents.
+def _is_other(url: str, kind: formats.Format, text: str) -> bool:
+    """Return whether a file next to chats has settings, which are no documents.
 
     - text: the field that has the longest texts.
     """
-    if kind.name == "html":
-        return any(map(kind.claims, chats))
     if files.suffix(url) not in beside_chats.MAY_BE_SETTINGS:
         return False
     if kind.name == "zip":

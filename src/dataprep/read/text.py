@@ -57,7 +57,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     - max_line: the bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block.
       If the stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
     """
-    source = _UntilDamage(stream)
+    source = UntilDamage(stream)
     raw = bytearray(BLOCK + PADDING)
     held = 0  # bytes at the front that were read but not returned: the beginning of a line
     skipped = None  # bytes of the line being skipped, which is reported if it began in this slice
@@ -97,7 +97,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
             skipped, held = held, 0
 
 
-class _UntilDamage:
+class UntilDamage:
     """Fills buffers from a stream; bytes that were read before an error are returned before it is raised."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -115,6 +115,11 @@ class _UntilDamage:
         if self.error is not None and not n:
             raise self.error
         return n
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes."""
+        raw = bytearray(size)
+        return bytes(memoryview(raw)[: self.readinto(memoryview(raw))])
 
 
 def _move(raw: bytearray, start: int, stop: int) -> int:

@@ -12,7 +12,7 @@ import torch
 
 from dataprep.core.output import kinds
 from dataprep.errors import PlanError
-from dataprep.store import atomic, beside
+from dataprep.store import atomic, beside, hashes
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
@@ -34,6 +34,9 @@ from .run import METRICS, TOKENIZER, Run
 from .scaling import Scaler
 from .spikes import Spikes
 from .start import Loaded, take_weights
+
+OWN = (checkpoint.NAMES, METRICS, TOKENIZER, JOURNAL, hashes.NAME)
+"""The files that training writes into a run's folder."""
 
 
 def begin(
@@ -118,8 +121,8 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
         msg = f"out={str(out)!r} must be a folder that can be written to ({e.strerror})"
         raise PlanError(msg) from e
     beside.recover(out)
-    for path in (*out.glob(".step-*.tmp"), *new.glob(".step-*.tmp")):  # written by a process when it was killed
-        if is_attempt(path.name):
+    for path in (path for folder in (out, new) for name in OWN for path in folder.glob(f".{name}.*.tmp")):
+        if is_attempt(path.name):  # written by a process when it was killed
             path.unlink()
     done, begun = checkpoint.found(out), checkpoint.found(new)
     if not (resume and begun):

@@ -63,7 +63,7 @@ class Result:
     tokens: int
     """Inputs of the rows trained on, repeats and padding included."""
     epochs: float
-    """Rows trained on, per row of all sets; `describe` has each set's."""
+    """Rows trained on, per row of all sets; `describe` reports this for each set."""
     checkpoint: str
     metrics: str
     skipped: int = 0

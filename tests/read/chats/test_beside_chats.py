@@ -108,8 +108,14 @@ def test_pages_next_to_chats_in_html(tmp_path) -> None:
     (tmp_path / "Ada.txt").write_text(CHAT % "x.pdf")
     assert dp.read(str(tmp_path)).count == 3
     begin = '<div class="page_body chat_page"><div class="history">'
-    (tmp_path / "messages.html").write_text(f"<html><body>{begin}</div></div></body></html>")
+    for name, content in (
+        ("other/page.html", page), ("lists/contacts.html", page.replace("<article>", '<div class="page_wrap">')),
+        ("chats/1/messages.html", f"<html><body>{begin}</div></div></body></html>"), ("chats/1/x/more.html", page),
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
     docs = dp.read(str(tmp_path))
-    assert [(row["file"].rpartition("/")[2], row["reason"]) for row in docs.unread().to_pylist()] == [
-        ("lists.html", "not_a_chat")
-    ]
+    left_out = {row["file"].removeprefix(f"{tmp_path}/"): row["reason"] for row in docs.unread().to_pylist()}
+    assert left_out == dict.fromkeys(["chats/1/x/more.html", "lists/contacts.html"], "not_a_chat")
+    assert {url.removeprefix(f"{tmp_path}/") for url in survey(str(tmp_path)).left_out} == left_out.keys()
+    assert sum("ferry" in row["text"] for row in docs) == 2

@@ -31,8 +31,8 @@ def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, h
     stages = list(stats)
     for stage in stages:
         share = f"{stage.docs_out / stages[0].docs_in:.1%}" if stages[0].docs_in else ""
-        reasons = ", ".join(f"`{_cell(reason)}` {n:,}" for reason, n in sorted(stage.reasons.items()))
-        rows.append(f"| {_cell(stage.name)} | {stage.docs_out:,} | {share} | {reasons} |")
+        reasons = ", ".join(f"`{cell(reason)}` {n:,}" for reason, n in sorted(stage.reasons.items()))
+        rows.append(f"| {cell(stage.name)} | {stage.docs_out:,} | {share} | {reasons} |")
     parts = [f"{counted(n_documents, 'document')} with {counted(n_bytes, 'byte')} of text, in UTF-8."]
     if stages:
         about = "Documents after each stage of the [dataprep](https://pypi.org/project/dataprep-lm/) run, with reasons:"
@@ -42,7 +42,7 @@ def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, h
     return "\n\n".join([BEGIN, *parts, END])
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Return a name as it may be in a cell of a table."""
     return text.replace("|", "\\|").replace("`", "'").replace("\n", " ")
 

@@ -12,6 +12,7 @@ from dataprep.store import files
 from .layout import Folder, home_of
 from .state import TOKENS, Origin, OriginFile, Recipe
 
+ZSTD = "zstd"  # the codec if none is stated
 UNKNOWN = "its input or its code has changed"
 UNLISTED = f"{UNKNOWN}; it is not known which, since no input files are listed, for example because a stage hides them"
 LONGEST = 60  # characters of a value that are shown
@@ -113,6 +114,7 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
     """
     return (
         _stages(found.stages, recipe.stages)
+        or _codec(found.codec, recipe.codec)
         or _files(folder.origin_as_given, origin)
         or (UNKNOWN if folder.origin_as_given is not None else UNLISTED)
     )
@@ -133,6 +135,10 @@ def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str
         if was != now:
             return f"the class or version of {now['label']} has changed"
     return ""
+
+
+def _codec(old: str | None, new: str | None) -> str:
+    return "" if old == new else f"its codec is {old or ZSTD!r}, and now {new or ZSTD!r}"
 
 
 def _listed(labels: Sequence[str]) -> str:

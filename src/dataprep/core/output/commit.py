@@ -320,11 +320,13 @@ class Output(Generic[T]):
 
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
-        if not replace and other.key == wanted.recipe.key:
-            raise forget_list.stale(self.url, wanted.recipe.kind)
-        changes = compared(home.origin_as_given, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
+        recipe = wanted.recipe
+        if not replace and (other.key, other.codec) == (recipe.key, recipe.codec):
+            raise forget_list.stale(self.url, recipe.kind)
+        is_alike = (other.forgotten, other.codec) == (recipe.forgotten, recipe.codec)
+        changes = compared(home.origin_as_given, wanted.origin) if is_alike else None
         if not replace and (changes is None or not changes.same):
-            what = first_difference(home, other, wanted.recipe, wanted.origin)
+            what = first_difference(home, other, recipe, wanted.origin)
             msg = f"{self.url} was made by another recipe or from other input ({what})"
             msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)

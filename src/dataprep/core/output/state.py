@@ -78,6 +78,7 @@ class Recipe(StateRecord):
             the end of their names.
         keeps: the names of the step folders that stay, if the previous result must not be kept because it contains data
             that this result hides or leaves out; None if it may be kept.
+        codec: the compression of the shards, "lz4" or "none"; None: zstd. The key does not depend on it.
     """
 
     kind: str
@@ -89,10 +90,11 @@ class Recipe(StateRecord):
     parts: int | None = None
     generation: int = 1
     keeps: list[str] | None = None
+    codec: str | None = None
 
     def is_same(self, other: Recipe | None) -> bool:
         """Return whether two recipes make the same result."""
-        return other is not None and (self.key, self.forgotten) == (other.key, other.forgotten)
+        return other is not None and (self.key, self.forgotten, self.codec) == (other.key, other.forgotten, other.codec)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
             stage = _fit(stage, account.docs, context, step)
             account.fit(step.label, stage)
         account.then(stage, step.label)
-    plan.warn(seal(account, work, context, codec="zstd", label="write").stats)
+    plan.warn(seal(account, work, context, codec=plan.wanted.recipe.codec or "zstd", label="write").stats)
 
 
 def _saved(step: PlannedStage, docs: Dataset, context: Context) -> Dataset:

@@ -101,8 +101,12 @@ class Plan:
     sources: set[str] | None
 
     @classmethod
-    def of(cls, docs: Dataset, stages: Sequence[Stage | Estimator], out: str, context: Context) -> Plan:
+    def of(
+        cls, docs: Dataset, stages: Sequence[Stage | Estimator], out: str, context: Context, codec: str | None = None
+    ) -> Plan:
         """Return the plan to apply `stages` to `docs`; in a trial, to a sample of them.
+
+        - codec: the compression of the result, as in `Recipe`.
 
         Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
         what an earlier stage has lost.
@@ -124,7 +128,7 @@ class Plan:
         steps = _steps(docs.key, stages, out, noted)
         recipe = Recipe(
             kind=DATASET, key=steps[-1].key if steps else docs.key, forgotten=noted, lost=lost, parts=len(docs.parts),
-            stages=[describe(step.stage, step.label) for step in steps],
+            stages=[describe(step.stage, step.label) for step in steps], codec=codec,
         )  # fmt: skip
         hidden = n_hidden(stages)
         private = docs.hides or hidden > 0

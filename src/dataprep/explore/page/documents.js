@@ -1,5 +1,5 @@
 // Dropped documents as a list; and one document: each decision about it, each cut, its text.
-import {address, ask, digits, fillTitles, h, link, name, number, pager, place, plural, section, select, size, table, text, title} from "./dom.js";
+import {address, ask, digits, files, fillTitles, h, link, name, number, pager, place, plural, section, select, size, table, text, title} from "./dom.js";
 import {filters, head} from "./clusters.js";
 import {pair} from "./pair.js";
 
@@ -16,7 +16,7 @@ export async function drops(given, about) {
   fillTitles(list).catch(() => {});
   return section("Dropped documents", h("p", {}, `${plural(found.total, "document")}, ${size(found.bytes)} of text.`),
     filters(about, select("order", "sort", [["id", "by id"], ["chance", "by chance"], ["similarity", "least similar first"], ["value", "smallest value first"], ["value_down", "largest value first"], ["bytes", "largest first"], ["source", "by source"], ["stage", "by stage"]], "id")),
-    list, pager(found.total, ROWS, Number(given.page || 0)));
+    list, pager(found.total, ROWS, Number(given.page || 0)), files("drops"));
 }
 
 function step(one) {
@@ -27,7 +27,7 @@ function step(one) {
 }
 
 function cuts(stage) {
-  const pieces = stage.cuts.map((one) => h("div", {class: "sample"}, h("h4", {}, one.rule ? name(one.rule) : "cut", ` bytes ${number(one.start)} to ${number(one.end)}`,
+  const pieces = stage.cuts.map((one) => h("div", {class: "sample"}, h("h3", {}, one.rule ? name(one.rule) : "cut", ` bytes ${number(one.start)} to ${number(one.end)}`,
     one.duplicate_of === null ? "" : [", first occurs in ", one.duplicate_of_dataset ? `${one.duplicate_of} of ${one.duplicate_of_dataset}` : link(address("document", {id: one.duplicate_of}), one.duplicate_of)]),
     text(one.text === null ? null : [one.before, h("del", {}, one.text), one.after], "The text is private, or is not available.")));
   const more = stage.n > stage.cuts.length ? h("p", {class: "note"}, `and ${number(stage.n - stage.cuts.length)} more`) : null;

@@ -77,19 +77,23 @@ export function percent(n, of) {
 export const name = (text) => h("bdi", {class: "name", title: text.length > 60 ? text : null}, text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
 export function section(title, ...children) {
-  return h("section", {"aria-label": title}, h("h2", {}, title), ...children);
+  return h("section", {}, h("h2", {}, title), ...children);
 }
 
 // A table; heads are texts, or {text, sort, order}, where the address of `sort` sorts by it.
 export function table(caption, heads, rows, style) {
   const tops = heads.map((head) => {
-    const one = typeof head === "string" ? {text: head} : head;
+    const one = typeof head === "string" || head instanceof Node ? {text: head} : head;
     const inside = one.sort === undefined ? one.text : link(one.sort, one.text);
     return h("th", {scope: "col", "aria-sort": one.order || null}, inside);
   });
-  const body = rows.map((cells) => h("tr", {}, cells.map((cell, i) => i === 0 ? h("th", {scope: "row"}, cell) : cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell))));
+  const body = rows.map((cells) => h("tr", {}, cells.map((cell, i) => {
+    const made = i === 0 ? h("th", {scope: "row"}, cell) : cell instanceof HTMLTableCellElement ? cell : h("td", {}, cell);
+    made.dataset.of = tops[i].textContent;  // on a small screen, where the heads are not shown
+    return made;
+  })));
   const inside = h("table", {class: style || null}, h("caption", {class: "unseen"}, caption), h("thead", {}, h("tr", {}, tops)), h("tbody", {}, body));
-  return h("div", {class: "card"}, h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, inside));
+  return h("div", {class: "card"}, h("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": caption}, inside));
 }
 
 export function pager(total, rows, page) {
@@ -99,6 +103,14 @@ export function pager(total, rows, page) {
   const first = page * rows + 1;
   const shown = `${number(first)} to ${number(Math.min(total, first + rows - 1))} of ${number(total)}`;
   return h("p", {class: "note pager"}, step(page - 1, "← before"), h("span", {}, shown), step(page + 1, "next →"));
+}
+
+// Links to the rows of a list as files.
+export function files(list) {
+  const query = (as, texts) => new URLSearchParams({...place().given, list, as, ...(texts ? {texts: "1"} : {})});
+  const to = (as, texts, words) => h("a", {href: `${place().run}/export?${query(as, texts)}`, download: true}, words);
+  const more = list === "drops" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
+  return h("p", {class: "note"}, "All rows as a file: ", to("parquet", false, "Parquet"), " · ", to("jsonl", false, "JSON Lines"), ...more);
 }
 
 // A control that changes one parameter of the address.
@@ -126,7 +138,7 @@ export const controls = (...inside) => h("div", {class: "controls", role: "group
 // A text of the corpus.
 export function text(content, missing) {
   if (content === null) return h("p", {class: "missing"}, missing || "The text cannot be shown: it is hidden, was forgotten, or was not saved.");
-  return h("div", {class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": "Text"}, content || h("i", {}, "an empty text"));
+  return h("div", {class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": "Text"}, content || h("i", {}, "an empty text"));
 }
 
 // Fill elements with the attribute data-title with the beginnings of the documents' texts.

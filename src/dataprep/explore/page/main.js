@@ -7,9 +7,10 @@ import {document_, drops} from "./documents.js";
 import {threshold} from "./threshold.js";
 import {search} from "./search.js";
 import {review} from "./review.js";
+import {compare} from "./compare.js";
 
-const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, search, review};
-const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", review: "Review", search: "Search"};
+const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, search, review, compare};
+const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", review: "Review", compare: "Compare", search: "Search"};
 const runs = {};
 let names = [], shown = 0;
 
@@ -24,7 +25,7 @@ async function show() {
     head(about, run, view);
     const draw = VIEWS[view];
     if (!draw) throw new Error("there is no such view");
-    inside = await draw(given, about);
+    inside = await draw(given, about, names);
   } catch (error) {
     if (error.name === "AbortError") return;
     inside = h("p", {class: "error", role: "alert"}, error.message);
@@ -42,7 +43,7 @@ async function show() {
 
 function head(about, run, view) {
   document.getElementById("name").replaceChildren(about.name);
-  const links = Object.entries(MENU).map(([one, text]) => h("a", {href: address(one, {}, run), "aria-current": one === view ? "page" : null}, text));
+  const links = Object.entries(MENU).filter(([one]) => one !== "compare" || names.length > 1).map(([one, text]) => h("a", {href: address(one, {}, run), "aria-current": one === view ? "page" : null}, text));
   const choose = (event) => { location.hash = address(view, {}, event.target.value); };
   const others = names.length < 2 ? [] : [h("select", {"aria-label": "Run", change: choose}, names.map((one, i) => h("option", {value: i, selected: String(i) === run}, one)))];
   document.getElementById("nav").replaceChildren(...links, ...others);

@@ -1,10 +1,10 @@
 // Two texts next to each other, with the words that only one of them has.
 import {address, h, link, name} from "./dom.js";
 
-function side(runs, tag) {
+export function side(runs, tag) {
   if (runs === null) return h("p", {class: "missing"}, "The text cannot be shown: it is hidden, was forgotten, or was not saved.");
   const inside = runs.map(([kind, words]) => kind === "changed" ? h(tag, {}, words) : kind === "left out" ? h("span", {class: "gap"}, `⋯ ${words} ⋯`) : words);
-  return h("div", {class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": tag === "del" ? "Dropped text" : "Kept text"}, inside.length ? inside : h("i", {}, "an empty text"));
+  return h("div", {class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": tag === "del" ? "Dropped text" : "Kept text"}, inside.length ? inside : h("i", {}, "an empty text"));
 }
 
 export function ends(one) {
@@ -19,6 +19,6 @@ export function pair(one) {
   return h("article", {class: "pair card"},
     h("p", {class: "who"}, name(`${one.stage}: ${one.reason}`), h("b", {}, like)),
     h("div", {class: "columns"},
-      h("div", {}, h("h4", {}, link(address("document", {id: one.id}), one.id), " ", h("span", {class: "lost-text"}, "dropped"), " ", one.source === null ? "" : name(one.source)), side(one.dropped, "del")),
-      h("div", {}, h("h4", {}, kept, " ", h("span", {class: "kept-text"}, "kept instead"), " ", one.kept_source ? name(one.kept_source) : "", ...later, " ", ends(one)), side(one.kept, "ins"))));
+      h("div", {}, h("h3", {}, link(address("document", {id: one.id}), one.id), " ", h("span", {class: "lost-text"}, "dropped"), " ", one.source === null ? "" : name(one.source)), side(one.dropped, "del")),
+      h("div", {}, h("h3", {}, kept, " ", h("span", {class: "kept-text"}, "kept instead"), " ", one.kept_source ? name(one.kept_source) : "", ...later, " ", ends(one)), side(one.kept, "ins"))));
 }

@@ -59,7 +59,7 @@ export async function review(given) {
     const one = await ask("document", {id});
     const drop = one.drops[0];
     shown = one.pair ? pair(one.pair)
-      : h("div", {class: "card"}, h("h4", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text));
+      : h("div", {class: "card"}, h("h3", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text));
   }
   return section("Review", lead, h("h3", {class: "over"}, name(`${of.stage}: ${of.reason}`), ` — ${plural(open(of).length, "document")} left`), buttons, state, shown, figures);
 }

@@ -12,7 +12,7 @@ export async function search(given) {
   ask("search", {text: given.text}).then((found) => {
     state.textContent = `${plural(found.times, "occurrence")} in ${plural(found.documents, "document")} of the input; ${number(found.times_removed)} of them, in ${plural(found.documents_removed, "document")}, were removed.`;
     list.replaceChildren(...found.hits.map((hit) => h("article", {class: "card"},
-      h("h4", {}, link(address("document", {id: hit.id}), hit.id), " ", name(hit.source), ` removed ${number(hit.times)} ×`),
+      h("h3", {}, link(address("document", {id: hit.id}), hit.id), " ", name(hit.source), ` removed ${number(hit.times)} ×`),
       hit.around ? h("div", {class: "text", dir: "auto"}, hit.around[0], h("mark", {}, given.text), hit.around[1]) : h("p", {class: "missing"}, "The text around it is private, or too long."),
       h("p", {class: "note"}, hit.causes.length ? hit.causes.flatMap((one, i) => [i ? "; " : "", `${one.how} by `, name(`${one.stage}: ${one.rule}`)]) : "which stage removed it is not known"))));
   }).catch((error) => { if (error.name !== "AbortError") state.textContent = error.message; }).finally(() => clearInterval(clock));

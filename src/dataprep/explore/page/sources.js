@@ -4,6 +4,7 @@ import {address, ask, changed, controls, field, h, link, name, number, pager, pe
 const ROWS = 100;
 const UNITS = {docs: "documents", bytes: "bytes", tokens: "tokens, estimated"};
 
+const unseen = (text) => h("span", {class: "unseen"}, text);
 const variables = (style) => Object.fromEntries(style.split(";").map((one) => one.split(":")));
 
 function wedge(came, left) {
@@ -22,7 +23,7 @@ function funnel(about) {
       h("td", {class: "shape"}, wedge(one.in.docs / docs, one.out.docs / docs)), number(one.out.docs),
       h("td", {class: "shape"}, wedge(one.in.bytes / bytes, one.out.bytes / bytes)), size(one.out.bytes)];
   });
-  return table("What each stage left", ["stage", "", "documents", "", "text"], rows, "stages");
+  return table("What each stage left", ["stage", unseen("share of documents"), "documents", unseen("share of text"), "text"], rows, "stages");
 }
 
 export async function sources(given, about) {
@@ -44,7 +45,7 @@ export async function sources(given, about) {
   chosen.sort((a, b) => compare(value(a), value(b)));
   const head = (text, sort) => ({text, sort: changed({sort, order: key === sort && down ? "up" : ""}), order: key !== sort ? null : down ? "descending" : "ascending"});
   const heads = [head("source", "source"), head("read", "read"), head("kept", "kept"), head("removed", "lost"),
-    ...columns.map((one) => head(h("span", {class: "column"}, h("i", {class: "reason", vars: variables(one.style)}), name(one.stage), h("br"), name(one.reason)), String(one.i)))];
+    ...columns.map((one) => head(h("span", {class: "column"}, h("i", {class: "reason", vars: variables(one.style)}), name(one.stage), ": ", h("br"), name(one.reason)), String(one.i)))];
   const cell = (n, whole, to) => h("td", {class: n ? "share" : null, vars: {"--s": whole ? (n / whole).toFixed(3) : 0}}, n ? to ? link(to, shown(n)) : shown(n) : "");
   const list = (row) => [name(row.source), shown(row.read), h("td", {}, shown(row.kept), " ", h("small", {}, percent(row.kept, row.read))), cell(row.read - row.kept, row.read),
     ...columns.map((one) => cell(row.cells[one.i], row.read, one.docs ? address("drops", {stage: one.stage, reason: one.reason, source: row.source}) : null))];
@@ -52,11 +53,12 @@ export async function sources(given, about) {
   const total = [h("b", {}, "all sources"), shown(read), h("td", {}, shown(kept), " ", h("small", {}, percent(kept, read))), cell(read - kept, read),
     ...columns.map((one) => cell(one.total, read, one.docs ? address("drops", {stage: one.stage, reason: one.reason}) : null))];
   const page = Number(given.page || 0), visible = chosen.slice(page * ROWS, page * ROWS + ROWS);
+  const orders = [["lost", "most removed first"], ["read", "largest first"], ["kept", "most kept first"], ["source", "by name, last first"], ...columns.map((one) => [String(one.i), `by ${one.stage}: ${one.reason}`])];
   const units = Object.entries(UNITS).filter(([one]) => one !== "tokens" || per);
   return [
     section("Stages", h("p", {}, "Each row is a stage. The blue shapes narrow by the documents that it dropped, and by the text that it dropped or cut."), funnel(about)),
     section("Sources", h("p", {}, "What each stage and reason removed from each source; a darker cell is a larger share of the source. A number opens the documents."),
-      controls(select("unit", "unit", units, "docs"), field("source contains", "filter", "search"), only ? link(changed({only: ""}), "all sources") : null),
+      controls(select("unit", "unit", units, "docs"), select("order", "sort", orders, "lost"), field("source contains", "filter", "search"), only ? link(changed({only: ""}), "all sources") : null),
       table("Sources by stage and reason", heads, [total, ...visible.map(list)], "heat"), pager(chosen.length, ROWS, page)),
   ];
 }

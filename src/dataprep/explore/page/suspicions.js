@@ -7,6 +7,7 @@ const KINDS = {
   text_lost: ["Text lost, documents kept", (one) => address("sources", {only: one.source, unit: "bytes"})],
   nearly_all: ["Nearly all of a source", (one) => address("sources", {only: one.source})],
   reason_took_source: ["One reason took most of a source", (one) => address("drops", {stage: one.stage, reason: one.reason, source: one.source})],
+  lines_left: ["Boilerplate left", (one) => address("search", {text: one.text})],
   judged_wrong: ["Judged wrong in the review", (one) => address("review", {stage: one.stage, reason: one.reason})],
   boilerplate: ["Alike only in boilerplate", (one) => address("clusters", {source: one.source, sort: "least", below: "1"})],
 };

@@ -25,6 +25,7 @@ from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
 from dataprep.read.charsets.stated import marked
 from dataprep.read.charsets.units import SAMPLE as HEAD
 from dataprep.read.charsets.units import begins_as_utf8, seven_bits, wide_of
+from dataprep.read.text import UntilDamage
 from dataprep.unicode.valid import is_utf8
 
 from .packs import CHUNK, DAMAGED_ZIP, PieceStream
@@ -85,7 +86,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     sample: list[bytes] = []
     high = Counter[int]()  # bytes over 127 in lines that are not UTF-8
     size = n_old = n_utf8 = n_paired = 0
-    stream = _Intact(stream)
+    stream = _Intact(UntilDamage(stream))
     for number, (lines, last) in enumerate(_blocks(stream)):
         name = "" if number else _not_by_lines(lines)
         if name:
@@ -199,7 +200,7 @@ class Utf8Stream(PieceStream):
 
     def __init__(self, inner: Any, charset: Charset) -> None:
         by_lines = not charset.name.startswith((*CODE_UNITS, *SEVEN_BITS))
-        super().__init__(inner, (_converted if by_lines else _decoded)(inner, charset))
+        super().__init__(inner, (_converted if by_lines else _decoded)(UntilDamage(inner), charset))
 
 
 def _decoded(inner: Any, charset: Charset) -> Iterator[bytes]:

@@ -69,7 +69,8 @@ class LineFeeds(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into `buffer`; return their number."""
-        n = int(self.inner.readinto(buffer))
+        one = getattr(self.inner, "readinto1", self.inner.readinto)  # an error of a second read would lose the first
+        n = int(one(buffer))
         if self.only_returns is None and n:
             head = bytes(buffer[:n])
             self.only_returns = b"\n" not in head and b"\r" in head[:-1]

@@ -1,0 +1,139 @@
+"""How often `dp.experiment` is wrong, and how often it finds damage: real small trainings, resampled 1,000 times.
+
+    python benchmarks/bench_experiment.py [--out out/calibration] [--seeds 10] [--input 'crawl/*.jsonl.zst']
+
+Versions of one corpus are trained with 10 seeds each: the whole, random halves (another half for every two seeds), and
+the whole with the words of 20 % and of 5 % of its documents in a random order. An experiment of n seeds is then
+imitated by n of these seeds and a random half of the held-out documents, both drawn without replacement. Between the
+whole and random halves there is no difference to find: the share of verdicts is that of false ones. The standard error
+of a share is the jackknife over the seeds, since the 1,000 experiments are drawn from the same trainings. Without
+--input, the corpus is that of pipelines/demo.py. docs/experiments.md has the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import re
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+import dataprep as dp
+from dataprep import pipeline_file
+from dataprep.experiment.difference import difference
+from dataprep.experiment.runs import Trainings
+
+TRIALS = 1_000
+PAIRS = {"random halves": "halves", "20 % shuffled": "shuffled-20", "5 % shuffled": "shuffled-5"}
+
+
+def half(number: int):
+    """Return a function that keeps one of the random halves of the documents."""
+
+    def keep(id):  # noqa: A002 - the column's name
+        """Keep the document or not, by its id."""
+        return "other_half" if random.Random(id + number * 2**64).random() < 0.5 else None
+
+    return keep
+
+
+def shuffled(text: str, share: float) -> str:
+    """Return a text whose words are in a random order, if its hash is among this share; white space stays in place."""
+    number = zlib.crc32(text.encode())
+    if number / 2**32 >= share:
+        return text
+    parts = re.split(r"(\s+)", text)
+    words = parts[::2]
+    random.Random(number).shuffle(words)
+    parts[::2] = words
+    return "".join(parts)
+
+
+def fifth(text):
+    """Shuffle the words of 20 % of the documents."""
+    return shuffled(text, 0.2)
+
+
+def twentieth(text):
+    """Shuffle the words of 5 % of the documents."""
+    return shuffled(text, 0.05)
+
+
+SHUFFLED = {"shuffled-20": [dp.Map(fifth)], "shuffled-5": [dp.Map(twentieth)]}
+
+
+def main() -> None:
+    """Train, resample, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="out/calibration")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--input")
+    parser.add_argument("--held-out", type=float, default=0.02)
+    given = parser.parse_args()
+    if given.input:
+        docs = dp.Pipeline().run(dp.read(given.input), out=f"{given.out}/input", replace=True)
+    else:
+        demo = pipeline_file.load(str(Path(__file__).parent.parent / "pipelines" / "demo.py"))
+        docs = demo[0].fn(f"{given.out}/input", dp.tools.Serial())
+    began, cpu, found = time.perf_counter(), time.process_time(), {}
+
+    def trained(versions, seeds, first=0):
+        """Run an experiment; return its result. The losses and sizes are in `found`."""
+        settings = ["device=cpu", f"seed={first}"]
+        return dp.experiment(
+            {"whole": [], **versions}, docs=docs, out=f"{given.out}/experiment", seeds=seeds, by=(), settings=settings,
+            held_out=given.held_out,
+        )  # fmt: skip
+
+    plain = Trainings.losses
+
+    def kept(runs):
+        """Return the losses of an experiment, and keep them in `found`."""
+        losses = plain(runs)
+        found.update(losses[""])
+        found["sizes"], found["units"] = np.array(runs.records()["whole"][0]["bytes"]), runs.design.units
+        return losses
+
+    Trainings.losses = kept
+    halves = []
+    for number in range(given.seeds // 2):
+        trained({"half": [dp.Filter(half(number))]}, 2, first=2 * number)
+        halves.append(found["half"])
+    print(trained(SHUFFLED, given.seeds).markdown())
+    found["halves"] = np.concatenate(halves)
+    print(f"{time.perf_counter() - began:,.0f} s, {time.process_time() - cpu:,.0f} s of CPU")
+    print("\n| the whole and | seeds | difference | noise | better | worse | any verdict | standard error |")
+    print("| --- | --: | --: | --: | --: | --: | --: | --: |")
+    for name, other in PAIRS.items():
+        for seeds in (3, 5):
+            print(row(name, seeds, found["whole"][: len(found[other])], found[other], found["sizes"], found["units"]))
+
+
+def row(name, seeds, bits, other, sizes, units) -> str:
+    """Return a line of the table: the shares of verdicts over `TRIALS` imitated experiments."""
+    rng, n, groups = np.random.default_rng(0), len(bits), int(units.max()) + 1
+    verdicts, used = np.zeros(TRIALS), np.zeros((TRIALS, n), bool)
+    for trial in range(TRIALS):
+        chosen = rng.permutation(n)[:seeds]
+        some = np.isin(units, rng.permutation(groups)[: groups // 2])
+        numbers = np.unique(units[some], return_inverse=True)[1].reshape(-1)
+        low, high = difference(bits[chosen][:, some], other[chosen][:, some], sizes[some], numbers).interval()
+        verdicts[trial] = -1 if high < 0 else 1 if low > 0 else 0
+        used[trial, chosen] = True
+    shown = verdicts != 0
+    without = np.array([shown[~used[:, i]].mean() for i in range(n)])
+    error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    each = difference(bits, other, sizes, units)
+    facts = f"{each.mean:+.4f} | {np.std(each.by_seed, ddof=1):.4f}"
+    better, worse = (float((verdicts == sign).mean()) for sign in (-1, 1))
+    return f"| {name} | {seeds} | {facts} | {better:.1%} | {worse:.1%} | {shown.mean():.1%} | {error:.1%} |"
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

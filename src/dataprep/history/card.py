@@ -1,0 +1,101 @@
+"""The card of a run as Markdown: size, stages, sources, settings and judgements, in the form of the Hugging Face hub.
+
+`Dataset.push` writes the same section (`core/model/hub_card.py`) into the card of a pushed Dataset.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.hub_card import cell, section_of, with_section
+from dataprep.core.model.stats import HIDDEN, StageStats
+from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.state import Manifest
+from dataprep.store import files
+from dataprep.unicode.valid import printable
+
+from . import clusters, review
+from .review import RIGHT, WRONG
+from .run_summary import RunAmounts, amounts_of
+
+MOST_SOURCES = 50
+SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B", "10B<n<100B",
+         "100B<n<1T", "n>1T")  # fmt: skip
+
+
+def card(url: str) -> str:
+    """Return the card of the run in the folder `url`, with the metadata that is known; the licence is left to you.
+
+    Raises PlanError if the folder has no sealed (finished) Dataset.
+    """
+    finals = {found.url: open_dataset(found.url) for found in datasets(url, saved=False)}
+    amounts, name = amounts_of(finals), printable(files.name_of(url.rstrip("/")) or url)
+    last = list(finals.values())[-1]
+    section = section_of(amounts.kept.docs, amounts.kept.bytes, amounts.stages, has_license=False)
+    manifests = [docs.sealed for docs in finals.values()]
+    parts = [*_sources(amounts), *_settings(manifests), *_duplicates(url), *_judgements(url, amounts.stages)]
+    body = with_section(f"# {name}", section, name).strip()
+    return "\n\n".join([_metadata(name, last.sealed.docs), body, *parts]) + "\n"
+
+
+def _metadata(name: str, n_documents: int) -> str:
+    size = SIZES[min(max(0, len(str(max(0, n_documents - 1))) - 3), len(SIZES) - 1)]
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    lines = [f'pretty_name: "{quoted}"', "size_categories:", f"- {size}", "task_categories:", "- text-generation"]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _sources(amounts: RunAmounts) -> Iterator[str]:
+    if not amounts.sources:
+        return
+    rows = ["| source | documents read | documents kept | bytes read | bytes kept |", "|---|---:|---:|---:|---:|"]
+    for name, (read, kept) in list(amounts.sources.items())[:MOST_SOURCES]:
+        shown = cell(printable(name))
+        rows.append(f"| `{shown}` | {read.docs:,} | {kept.docs:,} | {read.bytes:,} | {kept.bytes:,} |")
+    yield "## Sources"
+    yield "\n".join(rows)
+    if len(amounts.sources) > MOST_SOURCES:
+        yield f"The {MOST_SOURCES} largest of {len(amounts.sources):,} sources."
+
+
+def _settings(manifests: Sequence[Manifest]) -> Iterator[str]:
+    rows = []
+    for one in (one for manifest in manifests for one in manifest.stages):
+        fields = ", ".join(f"{name}={value!r}" for name, value in one["fields"].items() if value is not None)
+        label, shown = cell(printable(one["label"])), cell(printable(fields))
+        rows.append(f"- `{label}`: `{shown}`" if shown else f"- `{label}`")
+    if rows:
+        yield "## Settings of the stages"
+        yield "\n".join(rows)
+
+
+def _duplicates(url: str) -> Iterator[str]:
+    lost = clusters.find_clusters(url).no_survivor()
+    if lost.n:
+        yield "## Known problems"
+        yield f"{str(lost).capitalize()}."
+
+
+def _judgements(url: str, stages: Sequence[StageStats]) -> Iterator[str]:
+    """Yield the precision of each reason that people judged; judgements on texts that differ now do not count."""
+    judged = review.latest(review.load(url))
+    now = review.contents(url, judged)
+    counts: dict[tuple[str, str], Counter[tuple[str | None, str]]] = {}
+    for key, one in judged.items():
+        if now.get(key) == one.content:
+            counts.setdefault((one.stage, one.reason), Counter())[one.source, one.verdict] += 1
+    rows = ["| stage | reason | judged | rightly dropped | 95 % interval |", "|---|---|---:|---:|---|"]
+    for stage in stages:
+        for reason, of in stage.dropped.items():
+            sizes = {None if name == HIDDEN else name: amount.docs for name, amount in of.items()}
+            found = counts.get((stage.name, reason), Counter())
+            pairs = {source: (found[source, RIGHT], found[source, WRONG]) for source in sizes}
+            if (shown := review.precision(pairs, sizes)) is not None:
+                share = f"{shown.share:.0%} | {shown.low:.0%} to {shown.high:.0%}"
+                rows.append(f"| `{cell(stage.name)}` | `{cell(reason)}` | {shown.n:,} | {share} |")
+    if len(rows) > 2:
+        yield "## Review"
+        yield "A random sample of the dropped documents was judged by people; sources are weighted by their drops."
+        yield "\n".join(rows)
