@@ -85,7 +85,7 @@ def begin(
     if config.dpo:
         pairs = Preference.begin(model, config, pairs_of(sets, "val", config.model.context))
     if is_wanted(config, world.device):
-        by_block = world.ranks > 1 or config.has_masks or any(c.experts for c, _ in config.model.kinds())
+        by_block = world.ranks > 1 or config.has_masks or config.model.has_experts
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
                 each.stream = stream_of(each, by_block=by_block)  # type: ignore[method-assign]

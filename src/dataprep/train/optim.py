@@ -17,7 +17,7 @@ from .data.rows import Rows
 from .data.sets import to_device
 from .distributed import ALONE, World
 from .gradients import GradientSums
-from .loss import token_nats_and_more
+from .loss import token_nats, token_nats_and_more
 from .model.gpt import GPT
 from .preference import Preference
 from .roles import roles
@@ -103,10 +103,11 @@ def step_once(
     for i in range(0, len(rows.tokens), config.rows):
         some = rows.part(i, i + config.rows)
         x_BT, y_BT, mask = to_device(some, device)
-        if pairs is None:
+        if pairs is None and model.config.has_experts:
             part, more = token_nats_and_more(model, x_BT, y_BT, mask)
         else:
-            part, more = pairs.losses(model, x_BT, y_BT, mask), None
+            losses = token_nats if pairs is None else pairs.losses
+            part, more = losses(model, x_BT, y_BT, mask), None
         part = part.sum() / divisor
         loss += part.detach()
         if more is not None:

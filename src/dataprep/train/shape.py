@@ -271,6 +271,11 @@ class ModelConfig:
         return all(ATTENTIONS[layer.attention].has_scores for layer, _ in self.kinds())
 
     @property
+    def has_experts(self) -> bool:
+        """Whether a layer has experts, and with them losses besides that of tokens."""
+        return any(layer.experts for layer, _ in self.kinds())
+
+    @property
     def is_masked(self) -> bool:
         """Whether attention of a layer needs a mask, although rows have neither documents nor prefixes."""
         return any(layer.sees != CAUSAL or layer.position.way == "scored" for layer, _ in self.kinds())

@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train import GPT, ModelConfig, preset  # noqa: E402
+from dataprep.train import GPT, PRESETS, ModelConfig, preset  # noqa: E402
 from dataprep.train.data.rows import IGNORE  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
 from dataprep.train.model.positions import rope_table, rotate  # noqa: E402
@@ -153,6 +153,7 @@ def test_presets_have_the_size_of_their_name():
     with torch.device("meta"):
         sizes = {n: GPT(preset(n).model, 50257).n_params / 1e6 for n in ("gpt2-124m", "350m", "774m")}
         sizes |= {n: GPT(preset(n).model, 16_394).n_params / 1e6 for n in ("11m", "42m")}
+        assert all(GPT(preset(n).model, 1000).n_params > 1e4 for n in PRESETS)
         course = {n: GPT(preset(n).model, 16_394).n_params / 1e6 for n in ("course-phase0", "bodmagh-42m")}
         course |= {"darija-11m": GPT(preset("darija-11m").model, 1032).n_params / 1e6}
     for name, millions in sizes.items():
