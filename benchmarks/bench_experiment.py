@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--out", default="out/calibration")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--input")
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--held-out", type=float, default=0.02)
     given = parser.parse_args()
     if given.input:
@@ -84,7 +85,7 @@ def main() -> None:
 
     def trained(versions, seeds, first=0):
         """Run an experiment; return its result. The losses and sizes are in `found`."""
-        settings = ["device=cpu", f"seed={first}"]
+        settings = ["device=cpu", f"steps={given.steps}", f"seed={first}"]
         return dp.experiment(
             {"whole": [], **versions}, docs=docs, out=f"{given.out}/experiment", seeds=seeds, by=(), settings=settings,
             held_out=given.held_out,

@@ -27,9 +27,16 @@ def cells(path):
 
 
 def outputs(cell):
-    """What a cell shows: HTML if there is some, else text; progress bars are removed at their end."""
-    data = [output.get("data", {"text/plain": output.get("text")}) for output in cell["outputs"]]
-    return ["".join(found) for one in data if (found := one.get("text/html", one.get("text/plain")))]
+    """What a cell shows: HTML if there is some, else text; what is printed in pieces is one output."""
+    found = []
+    for output in cell["outputs"]:
+        data = output.get("data", {"text/plain": output.get("text")})
+        shown = "".join(data.get("text/html", data.get("text/plain")) or "")
+        if output["output_type"] == "stream" and found and found[-1][0] == "stream":
+            found[-1] = "stream", found[-1][1] + shown
+        elif shown:
+            found.append((output["output_type"], shown))
+    return [shown for _, shown in found]
 
 
 def test_notebooks_are_stored_as_they_ran(root):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import sys
 import threading
@@ -114,6 +115,8 @@ def test_hidden_names_are_shown_nowhere(tmp_path, serve) -> None:
     said = [ask(server, f"0/{name}")[2] for name in ("run", "suspicions", "boilerplate", "matrix", "clusters", "drops")]
     said += [ask(server, f"0/{view}?id={id_}")[2] for id_ in ids[:5] for view in ("pair", "document", "cluster")]
     said += [ask(server, f"0/titles?ids={','.join(ids)}")[2], ask(server, "0/search?text=said")[2]]
+    said += [ask(server, "0/review")[2], ask(server, "0/export?list=drops&as=jsonl&texts=1")[2]]
+    assert said[-1].count("\n") == len(dropped)
     for text in said:
         assert not any(word in text for word in ("Wilhelmina", "Vandersloot", "Kessler")), text[:500]
     texts = json.loads(ask(server, f"0/titles?ids={','.join(ids)}")[2])["titles"]
@@ -157,3 +160,29 @@ def test_the_index_follows_the_folder(rich, tmp_path, serve) -> None:
     shutil.rmtree(out)
     shutil.copytree(rich, out)
     assert json.loads(ask(server, f"0/cluster?id={root}")[2]) == before
+
+
+def test_the_command_prints_the_address(rich, dataprep, monkeypatch) -> None:
+    """One line with the address; Ctrl-C ends the command without an error; a wrong folder is one sentence."""
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExploreServer, "serve_forever", interrupted)
+    code, out, _ = dataprep("explore", str(rich), "--reviewer", "Ann")
+    assert code == 0
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32,}/ - Ctrl-C ends\n", out)
+    code, _, said = dataprep("explore", str(rich.parent / "nothing"))
+    assert (code, said.count("\n")) == (1, 1)
+    assert "no sealed Dataset" in said
+
+
+def test_a_run_that_drops_nothing_has_every_view(poor, serve) -> None:
+    """Empty lists, no suspicion, no threshold, nothing to judge; the document itself is shown."""
+    server = serve(poor)
+    for name, empty in (("suspicions", "suspicions"), ("boilerplate", "suspicions"), ("clusters", "clusters"),
+                        ("drops", "drops"), ("thresholds", "stages"), ("review", "reasons")):  # fmt: skip
+        assert json.loads(ask(server, f"0/{name}")[2])[empty] == [], name
+    assert json.loads(ask(server, "0/matrix")[2])["kept"]["docs"] == 2
+    assert json.loads(ask(server, "0/document?id=0:0")[2])["text"] == "one text"
+    assert ask(server, "0/export?list=clusters&as=jsonl")[2] == ""

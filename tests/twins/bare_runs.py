@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataprep.pii.bare import SURE
 from dataprep.pii.countries import mobiles
 from twins.phone_labels import is_phone
 from twins.phone_signs import DIGITS, VALUES, closed, is_word
+from twins.plans import shows_phone
 
 
 def is_after_word(line: str, start: int) -> bool:
@@ -162,7 +162,7 @@ def figures(whole: str) -> bool:
 def is_sure(whole: str, digits: str) -> bool:
     """Whether its groups show that a number is a phone."""
     groups = "".join(c if c in DIGITS else " " for c in whole).split()
-    if SURE.fullmatch(whole):
+    if shows_phone(whole):
         rises = len(groups) > 3 and len(set(map(len, groups[1:]))) == 1 and groups == sorted(groups)
         times = whole.split(" ")
         times = len(times) == 3 and all(len(t) == 4 and t.isdecimal() and t[:2] < "24" and t[2:] < "60" for t in times)

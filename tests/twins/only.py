@@ -72,7 +72,7 @@ def has_area(whole: str) -> bool:
     if whole[0] == "0":
         first = whole.replace("-", " ").partition(" ")[0]
         rest = whole[len(first) + 1 :]
-        right = first.isdigit() and (len(first) > 1 or whole[1] == " ")
+        right = first.isdigit() and (len(first) > 1 or whole[1:2] == " ")
     else:
         first, _, rest = whole.removeprefix("(").partition(")")
         right = whole[0] == "(" and first.isdigit()

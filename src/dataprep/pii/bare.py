@@ -13,6 +13,7 @@ from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
 from .countries import is_mobile, mobiles
 from .labels import is_joined, is_labelled, is_phone_key, is_phone_label
 from .lone import is_lone
+from .plans import shows_phone
 
 FEWEST, MOST = 8, 13  # digits
 NEAREST = 2  # words before a number whose groups show that it is a phone
@@ -29,38 +30,6 @@ _END = re.compile(
     r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])"
     r"(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))"
 )
-_S = "[ .-]"
-_SHAPES = (  # groups of digits; s is a sign between them
-    "[5-9]ddsddsddsdd",  # 612 34 56 78 in Spain
-    "[1-9]dsdddsddsdd",  # 77 123 45 67 in Senegal, 22 123 45 67 in Poland
-    "[3-9]ddsdddsddsdd",  # 532 123 45 67 in Turkey
-    "[2-9]ddsdddsdddd",  # 347 123 4567 in Italy
-    "[1-9]ds(?!(?:19|20)ddd?s(?:19|20))ddddsdddd",  # 55 1234 5678 in Mexico
-    "[1-9]ds9ddddsdddd|[1-9]ds9sddddsdddd",  # 11 91234 5678 in Brazil
-    "(?P<range>[6-9]d)ddd[ -](?!(?P=range))ddddd",  # 98765 43210 in India
-    "[5-9]dd-ddd-ddd",  # 501-234-567 in Poland
-    "2[57]s[23]dsddsddsdd",  # 27 21 71 08 31 in Ivory Coast
-    "[49]dd dd[ -]ddd",  # 412 34 567 in Norway
-    "[679]sddsddsddsdd",  # 6 77 12 34 56 in Cameroon
-    "9sddddsdddd",  # 9 8765 4321 in Chile
-    "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
-    "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
-    "3dd[ ./-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?(?:\\(d{3,5}\\)|0d{3,4}) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67
-    "06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}",  # 06 (1) 444 9779 in Hungary
-    "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
-    "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
-    "\\(d{1,4}\\) ?-?(?!(?:19|20)dd-)(?:9 ?)?d{3,4}sd{4}|\\(d{2,4}\\) ?(?:dddsddsdd|dddsddd|d{6,9})",  # (664) 123 4567
-    "\\(0?d d{1,2}\\) ?d{3,4}[ -]?d{3,4}",  # (06 1) 123 4567 in Hungary
-    "0[1-9]dd?[ /-]d{8}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678
-    "0[5-9]dd(?P<gap>[ .-])dddd(?P=gap)d{4,5}",  # 0812-3456-7890 in Indonesia
-    "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd|01[567]dd[ /-]d{7}",
-    "0s?800sdddsddd|0[1-9]d ?9dddd-dddd|[1-9]d 9d{8}|0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
-    "0d[ /-][1-9]dd[ -]ddd",  # 03 123 456 in Lebanon
-    "01 800 ddd dddd|0[89]00[ -]dddd|87[0-7]d{8}",  # 87011234567 in Kazakhstan
-    "0[1-9]d{1,3} [/-] (?:d{6,8}|ddd dd ?dd)",  # 0160 / 1234567
-)  # fmt: skip
-SURE = re.compile("|".join(_SHAPES).replace("s", _S).replace("d", "[0-9]"))
 _TIMES = re.compile("(?:(?:[01][0-9]|2[0-3])[0-5][0-9](?: |$)){3}")  # 0710 0810 0910
 _THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
 _LIST = re.compile("[ ,;/-]{1,3}[(]?")  # between two phones of a list
@@ -166,7 +135,7 @@ def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:
 
 def is_sure(whole: str, digits: str) -> bool:
     """Return whether the groups of a number show that it is a phone."""
-    if SURE.fullmatch(whole):
+    if shows_phone(whole, digits):
         return not _rises(whole) and not _TIMES.fullmatch(whole)
     code = _CODE.match(whole)
     if code and code[1] in mobiles():

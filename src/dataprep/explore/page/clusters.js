@@ -3,11 +3,17 @@ import {address, ask, changed, check, controls, digits, field, files, fillTitles
 import {ends, pair} from "./pair.js";
 
 const ROWS = 25;
-const any = (names, what) => [["", `any ${what}`], ...names.map((one) => [one, one])];
+const MOST_OPTIONS = 500;
+
+// A filter by a name: a list to choose from, or a field to type in if there are very many.
+function choice(label, parameter, names, what) {
+  if (names.length > MOST_OPTIONS) return field(label, parameter, "search", {placeholder: `any ${what}`, dir: "auto"});
+  return select(label, parameter, [["", `any ${what}`], ...names.map((one) => [one, one])]);
+}
 
 export function filters(about, ...more) {
   const {stage, reason, source} = about.names;
-  return controls(select("source", "source", any(source, "source")), select("stage", "stage", any(stage, "stage")), select("reason", "reason", any(reason, "reason")), ...more);
+  return controls(choice("source", "source", source, "source"), choice("stage", "stage", stage, "stage"), choice("reason", "reason", reason, "reason"), ...more);
 }
 
 // A column head that sorts by it.
@@ -23,7 +29,7 @@ export async function clusters(given, about) {
   const list = table("Clusters of duplicates", heads, rows, "list");
   fillTitles(list).catch(() => {});
   return section("Clusters", h("p", {}, `A cluster is a kept document and all documents that were dropped for it, or for one that was later dropped for it. ${number(found.removed)} documents were dropped in the ${number(found.total)} clusters below.`),
-    filters(about, select("order", "sort", [["removed", "largest first"], ["bytes", "most text first"], ["least", "least similar first"], ["source", "by source"], ["reasons", "by reason"]], "removed"), select("kept source", "kept", any(about.names.kept, "source")), field("at least", "least", "number", {min: 1, placeholder: "dropped documents"}), field("similarity below", "below", "number", {min: 0, max: 1, step: 0.01}), check("no survivor", "lost")),
+    filters(about, select("order", "sort", [["removed", "largest first"], ["bytes", "most text first"], ["least", "least similar first"], ["source", "by source"], ["reasons", "by reason"]], "removed"), choice("kept source", "kept", about.names.kept, "source"), field("at least", "least", "number", {min: 1, placeholder: "dropped documents"}), field("similarity below", "below", "number", {min: 0, max: 1, step: 0.01}), check("no survivor", "lost")),
     list, pager(found.total, ROWS, Number(given.page || 0)), files("clusters"));
 }
 
