@@ -4,10 +4,11 @@
 
 Versions of one corpus are trained with 10 seeds each: the whole, random halves (another half for every two seeds), and
 the whole with the words of 20 % and of 5 % of its documents in a random order. An experiment of n seeds is then
-imitated by n of these seeds and a random half of the held-out documents, both drawn without replacement. Between the
-whole and random halves there is no difference to find: the share of verdicts is that of false ones. The standard error
-of a share is the jackknife over the seeds, since the 1,000 experiments are drawn from the same trainings. Without
---input, the corpus is that of pipelines/demo.py. docs/experiments.md has the result.
+imitated by n of these seeds and all, or a random half, of the held-out documents, drawn without replacement. In the
+rows "other seeds", both versions are the whole, or random halves, and each pair of runs has two seeds: there is no
+difference to find, and every verdict is false. (A half is worse than the whole: its rows are of fewer documents.) The
+standard error of a share is the jackknife over the seeds, since the 1,000 experiments are drawn from the same
+trainings. Without --input, the corpus is that of pipelines/demo.py. docs/experiments.md has the result.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ from dataprep.experiment.difference import difference
 from dataprep.experiment.runs import Trainings
 
 TRIALS = 1_000
-PAIRS = {"random halves": "halves", "20 % shuffled": "shuffled-20", "5 % shuffled": "shuffled-5"}
+PAIRS = {
+    "the whole, other seeds": ("whole", None), "random halves, other seeds": ("halves", None),
+    "the whole, random halves": ("whole", "halves"), "the whole, 20 % shuffled": ("whole", "shuffled-20"),
+    "the whole, 5 % shuffled": ("whole", "shuffled-5"),
+}  # fmt: skip
 
 
 def half(number: int):
@@ -108,31 +113,42 @@ def main() -> None:
     print(trained(SHUFFLED, given.seeds).markdown())
     found["halves"] = np.concatenate(halves)
     print(f"{time.perf_counter() - began:,.0f} s, {time.process_time() - cpu:,.0f} s of CPU")
-    print("\n| the whole and | seeds | difference | noise | better | worse | any verdict | standard error |")
-    print("| --- | --: | --: | --: | --: | --: | --: | --: |")
-    for name, other in PAIRS.items():
-        for seeds in (3, 5):
-            print(row(name, seeds, found["whole"][: len(found[other])], found[other], found["sizes"], found["units"]))
+    print("\n| versions | documents | seeds | difference | deviation | better | worse | any verdict | standard error |")
+    print("| --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+    for name, (base, other) in PAIRS.items():
+        for share, seeds in ((1, 3), (0.5, 3), (1, 4 if other is None else 6)):
+            theirs = None if other is None else found[other]
+            print(row(name, share, seeds, found[base], theirs, found["sizes"], found["units"]))
 
 
-def row(name, seeds, bits, other, sizes, units) -> str:
-    """Return a line of the table: the shares of verdicts over `TRIALS` imitated experiments."""
+def row(name, share, seeds, bits, other, sizes, units) -> str:
+    """Return a line of the table: the shares of verdicts over `TRIALS` imitated experiments.
+
+    - share: the share of the held-out groups in each.
+    - other: the losses of the other version; None: those of the same version with other seeds.
+    """
     rng, n, groups = np.random.default_rng(0), len(bits), int(units.max()) + 1
     verdicts, used = np.zeros(TRIALS), np.zeros((TRIALS, n), bool)
     for trial in range(TRIALS):
-        chosen = rng.permutation(n)[:seeds]
-        some = np.isin(units, rng.permutation(groups)[: groups // 2])
+        drawn = rng.permutation(n)
+        chosen, against = drawn[:seeds], drawn[seeds : 2 * seeds] if other is None else drawn[:seeds]
+        some = np.isin(units, rng.permutation(groups)[: round(share * groups)])
         numbers = np.unique(units[some], return_inverse=True)[1].reshape(-1)
-        low, high = difference(bits[chosen][:, some], other[chosen][:, some], sizes[some], numbers).interval()
+        theirs = bits if other is None else other
+        found = difference(bits[chosen][:, some], theirs[against][:, some], sizes[some], numbers)
+        low, high = found.interval()
         verdicts[trial] = -1 if high < 0 else 1 if low > 0 else 0
-        used[trial, chosen] = True
+        used[trial, chosen] = used[trial, against] = True
     shown = verdicts != 0
     without = np.array([shown[~used[:, i]].mean() for i in range(n)])
     error = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    each = difference(bits, other, sizes, units)
-    facts = f"{each.mean:+.4f} | {np.std(each.by_seed, ddof=1):.4f}"
+    facts = " | "
+    if other is not None:
+        each = difference(bits, other, sizes, units)
+        facts = f"{each.mean:+.4f} ± {each.half_width():.4f} | {np.std(each.by_seed, ddof=1):.4f}"
     better, worse = (float((verdicts == sign).mean()) for sign in (-1, 1))
-    return f"| {name} | {seeds} | {facts} | {better:.1%} | {worse:.1%} | {shown.mean():.1%} | {error:.1%} |"
+    shares = " | ".join(f"{value:.1%}" for value in (better, worse, shown.mean(), error))
+    return f"| {name} | {share:.0%} | {seeds} | {facts} | {shares} |"
 
 
 if __name__ == "__main__":

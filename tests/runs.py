@@ -5,6 +5,11 @@ import torch
 from dataprep.train import checkpoint
 from dataprep.train.metrics import read
 
+PLAIN = {
+    "loss": 1.0, "val_loss": None, "bits_per_byte": None, "stop": [], "chat": None, "trained_on": {}, "data": "",
+    "tokenizer": "", "start": "", "before": "", "root": "", "optimizer": {}, "guard": {}, "spikes": {},
+}  # fmt: skip
+"""What a checkpoint that a test writes by itself has besides its step, config, ids and weights."""
 SPEEDS = {"tokens_per_s", "loader_wait", "mfu", "peak_memory", "attention"}
 
 

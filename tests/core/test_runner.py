@@ -334,7 +334,7 @@ def test_a_task_runs_in_a_worker(monkeypatch):
         raise error
 
     for error in (SystemExit(0), GeneratorExit("no")):  # a function that ends the program is no signal
-        says = rf"^ends raised {type(error).__name__}: \S+ \(.*test_runner.py, line "
+        says = rf"^ends raised {type(error).__name__}: \S+ \(.*(test_runner.py|<dynamic-code>), line "
         with pytest.raises(FunctionFailed, match=says):
             run.work(send(partial(ends)), send(error))
     with pytest.raises(KeyboardInterrupt):

@@ -13,6 +13,7 @@ from dataprep.inference.architectures import architecture_of  # noqa: E402
 from dataprep.inference.export_model import export_model  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint  # noqa: E402
+from runs import PLAIN  # noqa: E402
 
 TOK = Tokenizer.of_bytes(special="chatml")
 GPT2 = {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}
@@ -43,7 +44,7 @@ def run(request, tmp_path):
     model = GPT(config.model, TOK.vocab_size).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    content = {
+    content = PLAIN | {
         "step": 5, "config": config.to_dict(), "vocab_size": TOK.vocab_size, "eot": TOK.eot, "stop": [TOK.eot],
         "tokenizer": TOK.hash, "model": model.state_dict(),
     }  # fmt: skip

@@ -15,6 +15,7 @@ from dataprep.inference.export_model import export_model  # noqa: E402
 from dataprep.inference.open_model import open_model  # noqa: E402
 from dataprep.tokens.vocabulary.openers import tokenizer_of  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint  # noqa: E402
+from runs import PLAIN  # noqa: E402
 
 TEXTS = ["The rain in Spain stays mainly in the plain.", "سلام لاباس عليك", "two  spaces\n</s> [SEP] <|end|>", "世界"]
 UNKNOWN = "<unk>"
@@ -58,7 +59,7 @@ MAKE = {
 def save(folder, tok, chat=None):
     """A run's folder with a new model."""
     torch.manual_seed(0)
-    content = {
+    content = PLAIN | {
         "step": 5, "config": TrainConfig(model=SHAPE).to_dict(), "vocab_size": tok.vocab_size, "eot": tok.eot,
         "chat": chat, "stop": [tok.eot], "tokenizer": tok.hash, "model": GPT(SHAPE, tok.vocab_size).state_dict(),
     }  # fmt: skip

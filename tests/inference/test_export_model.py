@@ -21,6 +21,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, load_model  # noqa: E402
 from dataprep.train.start import hash_of  # noqa: E402
 from killed import bytes_of, kills  # noqa: E402
+from runs import PLAIN  # noqa: E402
 
 TOK = Tokenizer.of_bytes(special="chatml")
 CHAT = {"template": "chatml", "template_ends": None, "speakers": {"user": None, "assistant": None}}
@@ -37,7 +38,7 @@ def save(folder, shape, **more):
     model = GPT(shape, TOK.vocab_size)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    content = {
+    content = PLAIN | {
         "step": 5, "config": config.to_dict(), "vocab_size": TOK.vocab_size, "eot": TOK.eot, "chat": CHAT,
         "stop": sorted([TOK.eot, TOK.special["<|im_end|>"]]), "tokenizer": TOK.hash, "model": model.state_dict(),
     }  # fmt: skip

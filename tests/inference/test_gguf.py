@@ -16,6 +16,7 @@ from dataprep.tokens.vocabulary.formats import to_chars  # noqa: E402
 from dataprep.tokens.vocabulary.patterns import ALSO, PATTERNS, regex_of  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint  # noqa: E402
+from runs import PLAIN  # noqa: E402
 
 MERGES = [(b"t", b"h"), (b"th", b"e"), (b" ", b"the"), ("ش".encode()[:1], "ش".encode()[1:])]
 CHAT = {"template": "chatml", "template_ends": None, "speakers": {"user": None, "assistant": None}}
@@ -32,7 +33,7 @@ def save(folder, shape, pattern=PATTERNS["gpt2"]):
     model = GPT(shape, tok.vocab_size)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    content = {
+    content = PLAIN | {
         "step": 5, "config": TrainConfig(model=shape).to_dict(), "vocab_size": tok.vocab_size, "eot": tok.eot,
         "chat": CHAT, "stop": sorted([tok.eot, tok.special["<|im_end|>"]]), "tokenizer": tok.hash,
         "model": model.state_dict(),

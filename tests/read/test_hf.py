@@ -73,7 +73,7 @@ def test_local_folder(tmp_path, saved) -> None:
     rows = datasets.Dataset.from_list(ROWS)
     place = tmp_path / "AtlaSet"
     if saved:
-        datasets.DatasetDict(train=rows, test=rows.select(range(3))).save_to_disk(place)
+        datasets.DatasetDict(train=rows, test=rows.select(range(3))).save_to_disk(str(place))
     else:
         (place / "data").mkdir(parents=True)
         rows.to_parquet(place / "data" / "train-00000-of-00001.parquet")

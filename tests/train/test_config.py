@@ -96,7 +96,7 @@ def test_folders_by_name_are_a_mixture():
         (lambda: preset("tiny").override("lr"), "setting 'lr'"),
         (lambda: preset("tiny").override("lr=fast"), "lr='fast' must be a number"),
         (lambda: TrainConfig(batch=10, micro_batch=4), "batch=10 must be a multiple of micro_batch=4"),
-        (lambda: TrainConfig(schedule="linear"), "must be one of cosine, wsd, constant"),
+        (lambda: TrainConfig(schedule="square"), "must be one of cosine, linear, wsd, constant"),
         (lambda: TrainConfig(steps=0), "steps=0 must be a whole number above 0"),
         (lambda: TrainConfig(warmup=-1), "warmup=-1"),
         (lambda: TrainConfig(dtype="float64"), "dtype='float64'"),

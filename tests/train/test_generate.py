@@ -239,6 +239,6 @@ def test_a_chat_model_stops_at_its_turn(config, tmp_path):
     assert all(10 <= int(word) < 20 for word in text.split())
     path = next((tmp_path / "run").glob("*.pt"))
     content = torch.load(path, weights_only=True)
-    assert content.pop("stop") == [97, 98]
-    torch.save(content, path)
+    assert content["stop"] == [97, 98]
+    torch.save({**content, "stop": []}, path)
     assert len(sample_text(tmp_path / "run", "1 2 3 97 96", temperature=0, tokenizer=plain).split()) > 6

@@ -50,7 +50,7 @@ PRESETS: dict[str, TrainConfig] = {
         eval_rows=64,
     ),
     # Of `dp.experiment`, chosen for small differences between seeds: with 8 rows per step their standard deviation was
-    # 0.043 bits per byte, with 32 it was 0.012 (docs/experiments.md has more settings).
+    # 0.043 bits per byte, with 32 it was 0.012 to 0.030 (docs/experiments.md has more settings).
     "probe": TrainConfig(
         model=ModelConfig(n_layers=1, n_heads=2, d_model=32, context=64, tied=False),
         steps=400,

@@ -142,7 +142,7 @@ class ModelConfig:
     latent: int | None = None
     rotated_width: int | None = None
     pattern: PerLayer = "all"
-    reach: PerLayer = None
+    reach: PerLayer | None = None
     stride: PerLayer = 1
     sinks: PerLayer = 0
     placement: PerLayer = "pre"
@@ -244,7 +244,9 @@ class ModelConfig:
     @property
     def sees(self) -> Sees:
         """The rule of a layer's attention inside a document."""
-        return Sees(self.pattern, self.reach, self.stride, self.sinks) if PATTERNS[self.pattern].visible else CAUSAL
+        return (
+            Sees(self.pattern, self.reach or 0, self.stride, self.sinks) if PATTERNS[self.pattern].visible else CAUSAL
+        )
 
     def layer(self, i: int) -> ModelConfig:
         """Return the shape of layer i, a config in which each field has one value."""
