@@ -1,7 +1,7 @@
-"""Give documents the columns of their input back: the fields in `meta`, and the text under its name.
+"""Restore the columns that documents had in their input: the fields in `meta`, and the text under its original name.
 
-The names and types are those of the input files, as far as these are still there: `origin.json` of each folder lists
-the files that the Dataset was made from, and how they were read.
+Names and types are taken from the input files, as far as these still exist: `origin.json` of each folder lists the
+files from which the Dataset was made, and how they were read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may be in a number that or
 
 
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
-    """Return the documents of a table with the columns of their input, followed by those that stages added.
+    """Return the documents of a table with the columns of their input, followed by the columns that stages added.
 
     - parts: the parts of the Dataset.
 
-    Raises PlanError if its input files have their texts in different fields.
+    Raises PlanError if the Dataset's input files have their texts in different fields.
     """
     inputs = [(reader.plain, url) for reader, url in first_inputs(parts)]
     names = sorted({getattr(reader, "text", "text") for reader, _ in inputs}) or ["text"]

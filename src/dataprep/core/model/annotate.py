@@ -1,4 +1,4 @@
-"""Annotate: write the decisions of an Estimator as columns, instead of dropping documents or cutting texts."""
+"""Implement `annotate=`: write an Estimator's decisions as columns instead of dropping documents or cutting texts."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name not in ("id
 
 
 def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) -> dict[str, pa.DataType]:
-    """Return the columns that are added, with their types; {} if `prefix`, the beginning of their names, is None.
+    """Return the added columns with their types; {} if `prefix`, the prefix of their names, is None.
 
     - cuts: whether the Estimator cuts texts; if not, it drops documents.
-    - centroids: whether it compares vectors, and adds the columns of CENTROIDS too.
+    - centroids: whether it compares vectors, in which case the columns of CENTROIDS are added too.
     """
     columns = REPEATS if cuts else COLUMNS | (NEAREST if centroids else {})
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
@@ -55,7 +55,7 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
 def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
-    - prefix: the beginning of the columns' names.
+    - prefix: the prefix of the columns' names.
     - centroids: as in AnnotateClusters.
     - sized: as in AnnotateClusters.
 
@@ -74,7 +74,8 @@ def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = 
 def clusters_of(verdicts: pa.Table) -> pa.Table:
     """Return the members of all clusters of a table of documents to drop, with the columns of CLUSTERS, sorted by id.
 
-    A cluster is a kept document and those that are dropped for it. Documents that are dropped for none have no cluster.
+    A cluster is a kept document and the documents that are dropped as its duplicates. A document that is dropped
+    without a kept document has no cluster.
     """
     ids, known = verdicts["id"].to_numpy(), ~verdicts["duplicate_of"].is_null().to_numpy(zero_copy_only=False)
     homes = verdicts["duplicate_of_dataset"].combine_chunks().fill_null("").dictionary_encode()
@@ -133,9 +134,9 @@ class AnnotateClusters(_Annotate):
     """Adds the columns duplicate, cluster, cluster_dataset, cluster_size and similarity to every document.
 
     Attributes:
-        clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its
-            own, of size 1.
-        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
+        clusters: the URL of the table of the members of clusters. A document that is in no cluster forms its own
+            cluster, of size 1.
+        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "" if there is no such table.
         sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
 
@@ -171,7 +172,7 @@ class AnnotateClusters(_Annotate):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnnotateSpans(_Annotate):
-    """Adds the column repeats to every document: the list of the spans that would be cut, as in a cut table.
+    """Adds the `repeats` column to every document: the list of the spans that would be cut, as in a cut table.
 
     Attributes:
         spans: the URL of the table of spans to cut.

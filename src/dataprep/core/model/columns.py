@@ -1,4 +1,4 @@
-"""The columns of Datasets that are joined: those of any of them, each with one type that loses no value."""
+"""The columns of joined Datasets: every column of any of them, with one type that loses no value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def union_of(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     Args:
         schemas: {name of the Dataset in error messages: its schema}.
 
-    Raises PlanError if a column has types that no type has all values of.
+    Raises PlanError if the types of a column differ and no type can represent the values of all of them.
     """
     found: dict[str, pa.DataType] = {}
     first: dict[str, str] = {}
@@ -81,9 +81,9 @@ def from_text(text: str) -> pa.Schema:
 
 
 def with_columns(batch: Batch, schema: pa.Schema, columns: Sequence[str] | None) -> Batch:
-    """Return the batch with the columns of `schema` in its order: nulls for those that it lacks.
+    """Return the batch with the columns of `schema` in its order; columns that the batch lacks contain nulls.
 
-    - columns: the names of the columns to return; None: all.
+    - columns: the names of the columns to return; None means all.
     """
     fields, arrays = [], []
     for field in schema:

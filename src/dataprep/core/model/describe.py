@@ -21,8 +21,8 @@ LABEL_CHARS = 60
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
     """Return a Stage or Estimator as a dict for the manifest: label, class, version, fields, only_drops, masks.
 
-    "fields" has the fields that the dataclass's repr shows. If a class defines its own `__repr__`, it may have private
-    fields; then "fields" is empty, and "shown" is the repr.
+    "fields" has the fields that the dataclass's repr shows. If a class defines its own `__repr__`, some fields may be
+    private; then "fields" is empty, and "shown" is the repr.
     """
     printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
@@ -37,7 +37,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
 
 
 def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
-    """Return `value` with values of types that JSON lacks, and integers of over 64 bits, replaced by text."""
+    """Return `value`, with text in place of integers of over 64 bits and of values whose types JSON lacks."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -58,9 +58,9 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
 
 
 def labels_of(stages: Sequence[Any]) -> list[str]:
-    """Return a unique name for each stage of a Pipeline, for statistics, such as Exact(paragraph) and Exact(line).
+    """Return a unique name per stage of a Pipeline, for statistics, such as Exact(paragraph) and Exact(line).
 
-    Stages of the same name are distinguished by the fields in which they differ, or by number if no field differs:
+    Stages with the same name are distinguished by the fields in which they differ, or by a number if no field differs:
     lambda, lambda #2.
     """
     names = [stage.name for stage in stages]
@@ -83,7 +83,7 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return unique names: #2, #3 ... is appended to a repeated name, and to a name that dataprep itself uses."""
+    """Return unique names: #2, #3 ... is appended to a repeated name, and to a name that dataprep reserves."""
     unique = [READ, FORGET]
     for name in names:
         label, n = name, 1

@@ -126,9 +126,9 @@ class Documents:
         """Write all documents to one file.
 
         Args:
-            path: the file to write. A file that this method wrote before is replaced.
-            format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the suffix of `path` names, or
-                `jsonl.zst` if the suffix names none.
+            path: the file to write. A file that an earlier call of this method wrote is replaced.
+            format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None selects the format that the suffix of `path`
+                names, or `jsonl.zst` if the suffix names none.
 
         Raises PlanError if `path` is an input file, or if the next run would read it as an input file, and StaleOutput
         if `path` exists and was not written by this method.
@@ -142,11 +142,11 @@ class Documents:
         """Return the documents as an Arrow table, with sources as strings.
 
         Args:
-            restore: True returns the columns of the input instead of id, source and meta, under their names and if
-                possible with their types. The texts are the current ones. Columns that stages added follow. Values of
-                `meta` are those of JSON, so bytes are text, and NaN is null.
+            restore: True returns the columns of the input instead of id, source and meta, under their original names
+                and if possible with their original types. The texts are the current ones. Columns that stages added
+                follow. Values of `meta` have JSON types, so bytes are text, and NaN is null.
 
-        Raises PlanError if the input files had their texts in fields of different names.
+        Raises PlanError if the text field has different names in different input files.
         """
         table = self.table()
         if restore:
@@ -172,12 +172,12 @@ class Documents:
         return need("polars", extra="frames").from_arrow(self.to_arrow(restore=restore))
 
     def to_hf(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
+        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this Dataset is sealed.
 
         Args:
             restore: as in `to_arrow`; the result is then in memory.
 
-        Needs the extra `hf`.
+        Requires the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
         self.check_here()
@@ -189,21 +189,21 @@ class Documents:
     def push(
         self, repository: str, *, restore: bool = False, license: str | None = None, **options: Any,  # noqa: A002
     ) -> Any:  # fmt: skip
-        """Upload the documents to the Hugging Face Hub with a dataset card; return the commit of the documents.
+        """Upload the documents to the Hugging Face Hub with a dataset card; return the commit that contains them.
 
-        The card (README.md of the repository) gets features, splits and sizes, which the Hub's viewer needs, and a
-        section with the size and the number of documents that each stage dropped. The section replaces that of an
-        earlier push; other text in the card is kept.
+        The card (README.md of the repository) gets the features, splits and sizes that the Hub's viewer needs. It also
+        gets a section with the size and the number of documents that each stage dropped. The section replaces that of
+        an earlier push; other text in the card is kept.
 
         Args:
             repository: "OWNER/NAME".
             restore: as in `to_arrow`.
-            license: the license's name on the Hub, such as "cc-by-4.0"; None: the license that the repository states,
-                if any.
+            license: the license's identifier on the Hub, such as "cc-by-4.0"; None: the license that the repository
+                states, if any.
             options: options of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
                 token=.
 
-        Needs the extra `hf`.
+        Requires the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)
@@ -244,7 +244,7 @@ def _counts_back(position: slice) -> bool:
 
 
 def check_file_apart(parts: Iterable[Part], out: str) -> None:
-    """Raise PlanError if the file `out` is an input file of `parts`, or the next run would read it as one."""
+    """Raise PlanError if the file `out` is an input file of `parts`, or if the next run would read it as one."""
     pieces = [piece for part in parts for piece in part.slices]
     urls = {piece.url for piece in pieces}
     read = any(files.real(url) == files.real(out) for url in urls)

@@ -1,8 +1,8 @@
 """Forked workers: on Linux, one process forks all workers of a program, after it has imported dataprep.
 
-This process is the `forkserver` of Python's `multiprocessing`. It has no thread, so that a fork is safe, and does not
-import the user's script. A worker then takes a hundredth of a second to start instead of some tenths. On other systems,
-each worker is a new process (`spawn`).
+This process is the `forkserver` of Python's `multiprocessing`. It has no threads, so that forking is safe, and it does
+not import the user's script. A worker then starts in about a hundredth of a second instead of a few tenths. On other
+systems, each worker is a new process (`spawn`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if sys.platform == "linux":
 
 
 def start_server() -> None:
-    """Start the process that will fork workers in the background, unless it runs."""
+    """Start the process that will fork workers in the background, unless it is already running."""
     if sys.platform == "linux":
         own = sorted(name for name in sys.modules if name.startswith("dataprep.") and not name.endswith("__main__"))
         forkserver.set_forkserver_preload([f"{__package__}.server", *own])
@@ -63,7 +63,7 @@ def start_server() -> None:
 
 
 def context() -> BaseContext:
-    """Return the context of `multiprocessing` in which workers start."""
+    """Return the `multiprocessing` context in which workers start."""
     if sys.platform == "linux":
         start_server()
         return _Context()
@@ -71,7 +71,7 @@ def context() -> BaseContext:
 
 
 def replace_state(environment: Mapping[str, str]) -> None:
-    """Replace in a new worker what it has of the server: environment variables, and NumPy's random numbers.
+    """Replace the state that a new worker inherits from the server: environment variables, and NumPy's random state.
 
     - environment: the environment variables of the process that asked for the worker.
     """

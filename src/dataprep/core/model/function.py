@@ -78,7 +78,7 @@ class _Function(Stage):
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keep or drop each document by the result of a plain function, whose parameters are named after columns.
+    """Keep or drop each document according to the result of a plain function, whose parameters are named after columns.
 
     Args:
         fn: the function. It must return a str to drop the document with that reason, False to drop it with the
@@ -114,8 +114,8 @@ class Map(_Function):
     """Rewrite texts or add columns with a plain function, whose parameters are named after columns.
 
     Args:
-        fn: the function. It must return the new text (str), or a dict with the values of the new columns, and with
-            "text" if the text changes.
+        fn: the function. It must return the new text (str), or a dict with the values of the new columns, which also
+            contains "text" if the text changes.
         adds: {name: Arrow type} of the new columns.
         version: a string that identifies a function whose source code Python cannot find; change the string when the
             function changes.

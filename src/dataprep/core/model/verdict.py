@@ -27,7 +27,7 @@ class Verdict(Stage):
     Attributes:
         key: a hash that identifies the content of the table; it is used in place of the table's path.
         estimator: the name of the Estimator.
-        facts: the numbers that the Estimator counted, for the manifest and the report.
+        facts: the numbers that the Estimator computed, for the manifest and the report.
     """
 
     key: str

@@ -25,13 +25,13 @@ class Changes:
     """The differences between the input of an earlier run and that of this run, as URLs; a Dataset counts as one file.
 
     Attributes:
-        changed: files with other content.
-        new: files of the later run only.
-        gone: files that only the earlier run read.
-        unreadable: files that the earlier run could open, and that are empty or cannot be opened now.
-        same: whether the files are the same otherwise, with the same numbers and sources, and are read in the same way.
-        of: the number of files now.
-        numbers: the numbers of the changed files that are not Datasets.
+        changed: the files whose content changed.
+        new: the files that only the later run reads.
+        gone: the files that only the earlier run read.
+        unreadable: the files that the earlier run could open, but that are now empty or cannot be opened.
+        same: whether all other files are the same, with the same numbers and sources, and are read in the same way.
+        of: the number of input files now.
+        numbers: the file numbers of the changed files that are not Datasets.
     """
 
     changed: tuple[str, ...]
@@ -75,7 +75,7 @@ def _place(row: OriginFile, *, sealed: bool) -> Place:
 
 
 def compared(before: Origin | None, now: Origin | None) -> Changes | None:
-    """Return how the input of an earlier run differs from that of this one; None if one of them is not known."""
+    """Return how the input of an earlier run differs from that of this run; None if one of the inputs is not known."""
     if before is None or now is None:
         return None
     try:
@@ -106,7 +106,7 @@ def _urls(found: Sequence[Place]) -> tuple[str, ...]:
 
 
 def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Origin | None) -> str:
-    """Return the first difference between the recipe of a folder and another one, as the end of a sentence.
+    """Return the first difference between the recipe of a folder and `recipe`, as the end of a sentence.
 
     - found: the recipe of the folder.
     - recipe: the recipe of this run.

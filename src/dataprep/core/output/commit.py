@@ -1,10 +1,10 @@
-"""Output: a folder whose result is swapped for the next one in one step, so that a reader sees the old or the new one.
+"""Output: a folder in which a new result replaces the old one atomically, so that a reader sees one of the two.
 
 `Output.begin` takes the lease, decides whether the folder may be written, and yields a `Work`. New files are written
 into OUT/_unfinished; finished parts of an earlier result are kept if their keys are wanted. `Work.commit` moves the new
-files to their places, where no file of the old result has the same name, and then replaces manifest.json, which is the
-moment at which the result changes. Last, the files of the old result are moved to OUT/_replaced, where those who opened
-it find them until the next run. Each step can be repeated, so a killed run is continued by the next one.
+files to their final paths, which no file of the old result uses. It then replaces manifest.json; at this moment the
+result changes. Finally, the files of the old result are moved to OUT/_replaced, where readers that opened the old
+result find them until the next run. Each step can be repeated, so the next run continues a killed one.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Wanted:
         recipe: the input and the stages.
         origin: the input files; None if a stage hides them.
         forgotten: the ids of the documents to leave out, uint64[n].
-        inputs: the folder of each input Dataset, and the number that is added to its file numbers; at the commit, their
-            forget lists must name no further documents.
+        inputs: the folder of each input Dataset, and the number that is added to its file numbers. At the commit, their
+            forget lists must contain no documents that are not in `forgotten`.
         private: whether the previous result must not be kept, since it may contain data that a stage hides.
-        steps: the names of the folders of steps that the result may refer to.
-        again: the end of a warning, which states the work to do if only the input changed; None: unchanged parts are
-            kept.
+        steps: the names of the step folders that the result may refer to.
+        again: the end of a warning that states which work must be repeated if only the input changed; None: unchanged
+            parts are kept.
     """
 
     recipe: Recipe
@@ -89,14 +89,14 @@ class Wanted:
 
 @dataclass
 class Work(Generic[T]):
-    """The work on the next result of a folder.
+    """The work on the next result of an output folder.
 
     Attributes:
         recipe: the recipe of the result.
         wanted: the result for which the work was begun.
         files: the folder to which new files are written.
-        opened: opens the finished result in a folder.
-        earlier: the folders of results of which finished parts may be kept.
+        opened: a function that opens the finished result in a folder.
+        earlier: the folders of earlier results whose finished parts may be kept.
         result: the finished result; None if work remains.
     """
 
@@ -116,16 +116,16 @@ class Work(Generic[T]):
 
     @property
     def unfinished(self) -> Folder:
-        """The subfolder of the work."""
+        """The subfolder in which the work is done."""
         return Folder(self.out).unfinished
 
     @property
     def origin(self) -> str | None:
-        """The name that the list of input files will have; None if there is none."""
+        """The name of the future list of input files; None if there will be none."""
         return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
 
     def keep(self, keys: Mapping[int, str]) -> None:
-        """Enter the finished parts of earlier results.
+        """Add the finished parts of earlier results to this work.
 
         Args:
             keys: {number of a wanted part: its key}.
@@ -136,11 +136,12 @@ class Work(Generic[T]):
         """Make the files of the work the result of the folder, and return it.
 
         Args:
-            manifest: lists all files of the result; its generation and its list of input files are filled in here.
-            check: called with the folder, and the paths in it that will be replaced or removed, after all files are
-                written and before the result changes; an exception from it aborts the commit.
+            manifest: the manifest, which lists all files of the result; its generation and its list of input files are
+                filled in here.
+            check: a function that is called after all files are written and before the result changes. It receives the
+                folder, and the paths in it that will be replaced or removed; an exception from it aborts the commit.
 
-        Raises StaleOutput if documents of an input Dataset were forgotten since the work began.
+        Raises StaleOutput if documents of an input Dataset were forgotten after the work began.
         """
         if len(np.setdiff1d(forget_list.wanted(self.wanted.inputs), self.wanted.forgotten)):
             msg = f"documents of the input were forgotten while {self.out} was being written; run again without them"
@@ -164,14 +165,14 @@ class Work(Generic[T]):
 class Output(Generic[T]):
     """An output folder.
 
-    A nested folder is written under the lease and the journal of the folder around it.
+    A nested folder is protected by the lease and the journal of the folder that contains it.
 
     Attributes:
         url: its URL.
-        opened: opens the finished result in it.
-        nested: whether it is part of another output.
-        also: the folders of other results, of which finished parts are kept, too.
-        inside: the folders of results that this one is a part of, whose leases are held too while it is written.
+        opened: a function that opens the finished result in a folder.
+        nested: whether the folder is part of another output.
+        also: the folders of other results whose finished parts are kept, too.
+        inside: the folders of results that contain this one; their leases are also held while it is written.
     """
 
     def __init__(
@@ -182,13 +183,13 @@ class Output(Generic[T]):
 
     @contextlib.contextmanager
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
-        """Yield the Work that makes the wanted result; its `result` is set if the folder has it already.
+        """Yield the Work that makes the wanted result; its `result` is set if the folder already contains this result.
 
-        - replace: whether a result of another recipe may be replaced.
+        - replace: whether a result with a different recipe may be replaced.
         - whole: whether to compare all bytes of a finished result with its receipts.
 
-        Raises StaleOutput if the folder has files that dataprep did not write, or another result and `replace` is
-        False; InUse if another process writes into it.
+        Raises StaleOutput if the folder contains files that dataprep did not write, or if it contains another result
+        and `replace` is False; InUse if another process is writing into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
             if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file

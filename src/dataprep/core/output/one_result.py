@@ -1,7 +1,7 @@
 """Read a finished result that another process may replace: a reader gets one complete result, or `Replaced`.
 
-A reader opens many files, one after another, and a commit may come between any two of them. `one_result` compares the
-records of the folder before and after, so that none of the readers needs to know at which file it happened.
+A reader opens many files, one after another, and a commit may happen between any two of them. `one_result` compares the
+records of the folder before and after reading, so that readers need not detect this themselves.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ TRIES = 5  # to open a result that is replaced meanwhile
 
 @contextlib.contextmanager
 def one_result(*urls: str) -> Iterator[Callable[[], None]]:
-    """Raise Replaced if a result was replaced or removed while the `with` block read it.
+    """Raise Replaced if a result was replaced or removed while the `with` block was reading it.
 
-    Replaced is raised instead of any error of the block, which may have missed a file; it is also raised if the block
-    ends without an error, since it may have read files of both results. A block that reports missing files without
-    raising an error calls the function that is yielded before it does.
+    Replaced is raised instead of any error of the block, since a missing file may have caused the error. Replaced is
+    also raised if the block ends without an error, since it may have read files of both results. A block that reports
+    missing files without raising an error must first call the function that is yielded.
 
     Args:
-        urls: folders of results, or of runs, whose results are directly inside; results that are new there do not
-            matter.
+        urls: folders of results, or of runs, whose results are directly inside; new results in a run's folder are
+            ignored.
     """
     before = {home: found for url in urls for home in _homes(url) if (found := _records(home))}
 

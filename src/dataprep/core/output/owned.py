@@ -1,9 +1,8 @@
 """Ownership of files in output folders: dataprep deletes only the files that it created there.
 
-A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Object stores and
-folders that were copied without hidden files have no journal; there, the files that manifests and receipts name are
-dataprep's.
-Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
+A file belongs to dataprep if the journal of its output folder, a list of the files created there, contains it. Object
+stores and folders that were copied without hidden files have no journal; there, the files that manifests and receipts
+name belong to dataprep. Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{IN
 def begin(out: str) -> None:
     """Create the journal (list of files that dataprep created) of an output folder, unless it has a complete one.
 
-    Files of earlier runs are entered too. Nothing is done on object stores, which have no journal. Raises PlanError if
+    Files of earlier runs are added too. Nothing is done on object stores, which have no journal. Raises PlanError if
     the folder cannot be written.
     """
     if files.is_local(out):
@@ -106,7 +105,7 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def refuse(out: str, others: Sequence[str]) -> None:
-    """Raise StaleOutput, which names the first, if there are foreign files in `out` that block the result: `others`."""
+    """Raise StaleOutput, naming the first file, if foreign files in `out`, `others`, block the result."""
     if others:
         mine, not_mine = _divided(out, others[:1])
         what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
@@ -117,10 +116,10 @@ def refuse(out: str, others: Sequence[str]) -> None:
 def check_file(url: str, what: str, *begins: str) -> None:
     """Raise StaleOutput if the file to write, `url`, exists and is not `what`, such as "an HTML page".
 
-    Empty files may also be replaced, and so may JSON files that have a checksum and the fields named by one of
+    Empty files may also be replaced. The same holds for JSON files that have a checksum and the fields named by one of
     `begins`, in any order, since a later version may write another field first.
 
-    - begins: the first characters of files that may be replaced, without white space and in lower case.
+    - begins: the first characters of files that may be replaced, lower-cased and without white space.
     """
     if files.is_dir(url):
         msg = f"{url} is a folder; pass a file"
@@ -151,10 +150,10 @@ def _is_listed(url: str) -> bool:
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
-    """Return files and folders in `out` that dataprep did not create, as sorted relative paths; hidden ones left out.
+    """Return the sorted relative paths of non-hidden files and folders in `out` that dataprep did not create.
 
-    - known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise the files and
-      folders `searched` of `out` are searched, and the result is the files in them that dataprep did not create.
+    - known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise `searched`, a list
+      of files and folders of `out`, is searched, and the result is the files in it that dataprep did not create.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)
@@ -166,9 +165,9 @@ def ours(out: str, names: Iterable[str]) -> list[str]:
 
 
 def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
-    """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
+    """Delete files that dataprep created, and folders that become empty as a result; return the number of bytes freed.
 
-    Other empty folders are kept, unless the journal names a file in them.
+    Other empty folders are kept, unless the journal lists a file in them.
 
     - names: the files and folders in `out` in which files are deleted.
     - but: the paths in `out` of files that are kept.
@@ -191,7 +190,7 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
 
 
 def move(*moves: tuple[str, str]) -> None:
-    """Rename files, given as (old URL, new URL); the journal (list of created files) gets the new names first."""
+    """Rename files, given as (old URL, new URL); the new names first go into the journal (list of created files)."""
     local = [(os.path.abspath(files.path_of(old)), os.path.abspath(files.path_of(new)))
              for old, new in moves if files.is_local(new)]  # fmt: skip
     with full_disk_said(local[0][1] if local else ""):
@@ -217,7 +216,7 @@ def move(*moves: tuple[str, str]) -> None:
 
 
 def link(old: str, new: str) -> None:
-    """Give a local file a second name. Raises OSError if the file system has no links."""
+    """Create a hard link to a local file. Raises OSError if the file system does not support hard links."""
     old, new = (os.path.abspath(files.path_of(url)) for url in (old, new))
     os.makedirs(os.path.dirname(new), exist_ok=True)
     note(new)
@@ -227,9 +226,9 @@ def link(old: str, new: str) -> None:
 
 
 def discard(url: str) -> None:
-    """Delete a file, or all files in a folder at any depth, if dataprep created them; other files are kept.
+    """Delete a file, or all files at any depth of a folder, if dataprep created them; other files are kept.
 
-    Object stores, and folders without a journal, have no list of created files; there everything is deleted.
+    Object stores, and folders without a journal, have no list of created files; everything in them is deleted.
     """
     if files.is_local(url) and journal_of(files.path_of(url)):
         home, _, name = os.path.abspath(files.path_of(url)).rpartition("/")
@@ -239,10 +238,11 @@ def discard(url: str) -> None:
 
 
 def remove_all(url: str) -> tuple[int, list[str]]:
-    """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
+    """Delete everything that dataprep created in a folder; return (bytes freed, paths of the remaining files).
 
-    Files that dataprep did not create are kept; hidden ones of them are not in the result. The journals (lists of
-    created files) are deleted last. Raises InUse if another process writes into the folder, or into one inside it.
+    Files that dataprep did not create are kept; the returned paths do not include hidden files. The journals (lists of
+    created files) are deleted last. Raises InUse if another process is writing into the folder, or into a folder inside
+    it.
     """
     emptied = homes(url) if files.is_local(url) else []
     with lease.all_held([url, *emptied]):

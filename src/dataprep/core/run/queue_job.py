@@ -1,4 +1,4 @@
-"""Job: the files of one call of `map` in the folder of a queue, as the Runner writes and the workers read them."""
+"""Job: the files of one call of `map` in a queue's folder; the Runner writes them, and the workers read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFSET = struct.Struct("<q")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that the process of a Runner and its workers must share, by name."""
+    """Return the versions that a Runner's process and its workers must have in common, by name."""
     from dataprep import __version__
 
     python = ".".join(platform.python_version_tuple()[:2])
@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def difference(theirs: dict[str, str]) -> str:
-    """Return the versions of this process that are not those of the process of a Runner, in words; "" if none."""
+    """Return in words how the versions of this process differ from a Runner's; "" if they do not differ."""
     ours = versions()
     return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
 
@@ -46,7 +46,7 @@ class Withdrawn(DataprepError):
 
 @dataclass(frozen=True)
 class SentTask:
-    """A task that runs elsewhere: in the working folder of the program that sent it, with its module search path."""
+    """A task that runs in another process, with the working directory and module search path of the sending program."""
 
     path: tuple[str, ...]
     folder: str
@@ -55,11 +55,11 @@ class SentTask:
 
     @classmethod
     def of(cls, task: Callable[[Any], Any], ended: str) -> SentTask:
-        """Return `task` as it is sent by this process."""
+        """Return `task` in the form in which this process sends it."""
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
     def enter(self) -> None:
-        """Extend the module search path, and go into the working folder if it exists."""
+        """Extend the module search path, and change to the working directory if it exists."""
         sys.path.extend(one for one in self.path if one not in sys.path)
         with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
             os.chdir(self.folder)
@@ -74,7 +74,7 @@ class SentTask:
 
 
 class Terms(NamedTuple):
-    """The versions of the Runner's process, the number of items, and the seconds that a task may take for a file."""
+    """The versions of the Runner's process, the number of items, and the time limit per file in seconds."""
 
     versions: dict[str, str]
     items: int
@@ -87,10 +87,10 @@ class Job:
 
     - `stated`, written last: the versions, the number of items, and the time limit;
     - `task`, `items`, `offsets`: the pickled task, all pickled items, and the byte at which each item begins;
-    - `runner`: changed while the Runner lives;
-    - `claims/INDEX.ATTEMPT`: changed while the worker lives that does the item;
+    - `runner`: updated as long as the Runner lives;
+    - `claims/INDEX.ATTEMPT`: updated as long as the worker that processes the item lives;
     - `results/INDEX`: the pickled result or error of an item;
-    - `ended`: exists once no result is wanted any more.
+    - `ended`: exists when results are no longer wanted.
 
     Attributes:
         url: the folder.
@@ -127,14 +127,14 @@ class Job:
 
     @cached_property
     def stated(self) -> Terms:
-        """What a worker must know before it takes an item."""
+        """The terms that a worker must know before it takes an item."""
         with files.open_raw(self.at("stated")) as f:
             found: Terms = cloudpickle.loads(f.read())
         return found
 
     @cached_property
     def task(self) -> SentTask:
-        """The task, as it was sent."""
+        """The task, in the form in which it was sent."""
         with files.open_raw(self.at("task")) as f:
             found: SentTask = cloudpickle.loads(f.read())
         return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
@@ -150,11 +150,11 @@ class Job:
 
     @property
     def is_ended(self) -> bool:
-        """Whether no result is wanted any more."""
+        """Whether results are no longer wanted."""
         return files.exists(self.at("ended")) or not files.exists(self.at("stated"))
 
     def end(self) -> None:
-        """State that no result is wanted any more."""
+        """Record that results are no longer wanted."""
         files.write_bytes(self.at("ended"), b"")
 
     def claims(self) -> dict[int, int]:
@@ -180,7 +180,7 @@ class Job:
         return found
 
     def busy(self, watch: Watch, patience: float) -> Iterator[int]:
-        """Yield the items that live workers are doing."""
+        """Yield the items that live workers are processing."""
         done = self.results()
         for index, attempt in self.claims().items():
             if index not in done and watch.silent(self.claim_of(index, attempt)) < patience:

@@ -1,4 +1,4 @@
-"""The Runner Queue: tasks that any number of processes take from a folder, on all machines that see it."""
+"""The Queue Runner: any number of processes, on all machines that see a folder, take tasks from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALONE = 15.0  # seconds without a worker after which the user is told
 
 
 def queue_folder(url: str) -> str:
-    """Return the absolute path of the folder of a queue. Raises PlanError if it is not on a file system, or a file."""
+    """Return the absolute path of a queue's folder. Raises PlanError if it is a file or not on a file system."""
     if not files.is_local(url):
         msg = f"the queue {url} must be a folder of a shared file system, such as NFS; an object store has no queues"
         raise PlanError(msg)
@@ -45,9 +45,10 @@ def queue_folder(url: str) -> str:
 class Queue:
     """Runs tasks in the processes that `dataprep work FOLDER` started, on any machines that see the folder.
 
-    Such processes may start and end at any time: a task whose process died is done by another one. The folder, the
-    input and the output must be visible to all of them under the same names, and all must have the same versions of
-    dataprep, Python, NumPy and pyarrow. Who may write into the folder can run code in these processes.
+    Such processes may start and end at any time: if a process dies, another one takes over its task. The folder, the
+    input and the output must be visible to all processes under the same names. All processes must have the same
+    versions of dataprep, Python, NumPy and pyarrow. Anyone who can write into the folder can run code in these
+    processes.
 
     Args:
         folder: the folder of the queue, on a file system that all machines share.
@@ -67,7 +68,7 @@ class Queue:
 
     @property
     def workers(self) -> int:
-        """The number of processes that take tasks from the folder now; at least 2, since others may start."""
+        """The number of processes that currently take tasks from the folder; at least 2, since more may start."""
         return max(2, len(files.listdir(files.join(self.folder, "workers"))))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:

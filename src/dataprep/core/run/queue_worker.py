@@ -1,4 +1,4 @@
-"""A worker of a queue: it takes tasks from a folder until it is stopped, and does each in a process of its own."""
+"""A worker of a queue: it takes tasks from a folder until it is stopped, and runs each task in a child process."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ LISTED = 5.0  # seconds between two looks for tasks of dead workers
 
 
 def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
-    """Take tasks from the folder of a queue, one at a time, and return how many were done.
+    """Take tasks from a queue's folder, one at a time, and return the number of completed tasks.
 
-    Each task runs in a child process, which is kept for the next one. If the child dies, its task is repeated, and the
-    worker goes on.
+    Each task runs in a child process, which is reused for the next task. If the child dies, its task is repeated, and
+    the worker continues.
 
     Args:
         queue: the folder of a `Queue`, created if it does not exist.
         memory: the maximum memory of the child, in bytes or as text like "4GB"; None: 90 % of the machine's memory.
-        idle: the number of seconds without a task after which this returns; None: it goes on until it is stopped.
+        idle: the number of seconds without a task after which the function returns; None: it continues until it is
+            stopped.
     """
     queue = queue_folder(queue)
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")

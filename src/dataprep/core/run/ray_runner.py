@@ -1,4 +1,4 @@
-"""The Runner Ray: tasks on a Ray cluster, over storage that all nodes can read."""
+"""The Ray Runner: tasks on a Ray cluster, over storage that all nodes can read."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ ADVICE = "allow more memory, or run the task with Serial() to find what ends the
 
 @dataclass(frozen=True)
 class Ray:
-    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; requires the extra `ray`.
 
     Args:
         address: the address of the cluster, as for `ray.init`.
         num_cpus: the number of CPUs that the cluster reserves for a task.
         resources: other resources that the cluster reserves for a task, by name, such as {"ingest": 1}.
-        runtime_env: the environment of the workers, as for `ray.init`; it takes effect if this object connects first.
-        max_retries: how often a task is repeated whose worker or machine was lost, as when it was preempted.
+        runtime_env: the environment of the workers, as for `ray.init`; it is ignored if Ray is already connected.
+        max_retries: the maximum number of times that a task is repeated if its worker or machine is lost, for example
+            by preemption.
         memory: the maximum memory of all workers together, in bytes or as text like "4GB"; each worker may use an equal
             share.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit. With a limit, a Ray
-            worker does its work in another process, which it ends at the limit.
+            worker runs the task in another process, which it ends at the limit.
     """
 
     address: str | None = None
@@ -60,7 +61,7 @@ class Ray:
 
     @property
     def workers(self) -> int:
-        """The number of tasks for which the cluster has CPUs and the other resources, at least 1."""
+        """The number of tasks for which the cluster has enough CPUs and other resources, at least 1."""
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         there = self._ray().cluster_resources()
         return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))

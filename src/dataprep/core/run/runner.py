@@ -1,8 +1,8 @@
-"""Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have one method, `map`.
+"""Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have the method `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results are yielded in
 the order of the items. Only URLs and small results are sent between processes, so every Runner produces the same bytes.
-`memory=` limits the memory of all workers together: with a small limit, fewer workers run at once. The output does not
+`memory=` limits the memory of all workers together: if the limit is low, fewer workers run at once. The output does not
 depend on the limit.
 """
 
@@ -48,27 +48,27 @@ NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
-    """Interface of Runners, which do the work of a pipeline: call a task for every item, in this process or in others.
+    """Interface of Runners, which call a task for every item of a pipeline's work, in this or in other processes.
 
-    Your own Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
+    A custom Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
     """
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield `task(item)` for every item, in item order.
 
         Args:
-            task: the function to call; it must be picklable by cloudpickle, and so must items and results.
+            task: the function to call; cloudpickle must be able to pickle the function, the items and the results.
             items: the arguments of the calls.
             label: the title of the progress bar; "" for no progress bar.
         """
 
     @property
     def workers(self) -> int:
-        """The number of items processed at once; if it is above 1, kernels are compiled before the work starts."""
+        """The number of items processed at once; if it is above 1, kernels are compiled before the work begins."""
 
     @property
     def memory(self) -> int | str | None:
-        """The memory that all workers together may take, in bytes or as text such as "4GB"; None sets no limit."""
+        """The memory that all workers together may use, in bytes or as text such as "4GB"; None sets no limit."""
 
 
 def runner_of(runner: Runner | None) -> Runner:
@@ -84,7 +84,7 @@ def runner_of(runner: Runner | None) -> Runner:
 
 
 def memory_of(runner: Runner) -> int:
-    """Return the memory in bytes that all workers of `runner` may take together: its limit, or the machine's memory."""
+    """Return the memory in bytes that all workers of `runner` may use together: its limit, or the machine's memory."""
     return machine_memory() if runner.memory is None else parse_bytes(runner.memory)
 
 
@@ -121,7 +121,7 @@ def machine_memory() -> int:
 
 
 def at_once(runner: Runner) -> int:
-    """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
+    """Return the number of items to process at once: `workers`, or fewer if `memory` does not suffice for that many."""
     if runner.memory is None:
         return runner.workers
     n = parse_bytes(runner.memory) // WORKER_BYTES
@@ -133,11 +133,11 @@ def at_once(runner: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs everything in this process, one item after another.
+    """Runs all tasks in this process, one after another.
 
     Args:
         memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced.
-        timeout: must be None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
+        timeout: must be None, since a process cannot interrupt its own work on a file; use `Local(1, timeout=...)`.
     """
 
     memory: int | str | None = None
@@ -171,10 +171,10 @@ class Local:
         timeout: the maximum number of seconds that a task may take for one file; None: no limit.
 
     The work of a killed process is retried. The processes belong to this object, and end when it is freed or the
-    program ends. On Linux, they are forked by one process without threads, the server, which imports dataprep and
-    starts with the first Local that works; it is the `forkserver` of Python's `multiprocessing`, and ends with the
-    program. On other systems, each process imports dataprep anew, which takes a second; pass the same object to several
-    pipelines there.
+    program ends. On Linux, they are forked from one process without threads, the server, which imports dataprep. The
+    server is the `forkserver` of Python's `multiprocessing`; it starts with the first Local that runs a task, and ends
+    with the program. On other systems, each process imports dataprep itself, which takes a second; there, pass the same
+    object to several pipelines.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -206,7 +206,7 @@ class Local:
         start_server()
 
     def map_pickled(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
-        """Yield the results of a task that cloudpickle wrote, in item order."""
+        """Yield the results of a task that cloudpickle serialised, in item order."""
         workers = at_once(self)
         limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
         waiting = collections.deque(enumerate(items))
@@ -251,7 +251,7 @@ class Local:
                 yield cloudpickle.loads(answer)
 
     def stop(self) -> None:
-        """End the processes, with what they do; the next task starts new ones."""
+        """End the processes and interrupt their work; the next task starts new processes."""
         self._own.stop()
 
     def _why(self, cause: str) -> str:
@@ -300,9 +300,9 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 
 
 def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
-    """Run a task in a worker process, in the working folder of the program that sent it; return the result.
+    """Run a task in a worker process, in the working directory of the program that sent it; return the result.
 
-    Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not load,
+    Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not unpickle,
     which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is
     raised as FunctionFailed.
     """

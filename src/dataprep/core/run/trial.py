@@ -1,6 +1,6 @@
-"""Trial: samples the inputs of pipelines, and notes their sizes, for `dataprep plan` and `--dry-run`.
+"""Trial: samples the inputs of pipelines, and records their sizes, for `dataprep plan` and `--dry-run`.
 
-It is handed over to pipelines in a Context (`context.py`).
+A Context (`context.py`) passes it to pipelines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Sampled:
 
     Attributes:
         stored: the size of the files as stored.
-        text: estimated size of all text in the files; exact if all was read.
+        text: the estimated size of all text in the files; exact if all of it was read.
         sample: the size of the text that was sampled.
     """
 
@@ -59,12 +59,12 @@ class Reserved:
 class Trial:
     """A run in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
-    An input that is certainly smaller is read completely; of a larger one, the beginnings of up to 8 parts are read.
+    An input that is certainly smaller is read completely; for a larger one, the beginnings of up to 8 parts are read.
 
-    Files inside the folder `out`, which earlier steps of the trial wrote, are read whole.
+    Files inside the folder `out`, which earlier steps of the trial wrote, are read completely.
 
     Attributes:
-        ledgers: called for each Part (one task's input) in place of `Part.ledgers`.
+        ledgers: a function that is called for each Part (one task's input) in place of `Part.ledgers`.
         inputs: the inputs that were sampled so far.
         reserved: the memory that stages reserved so far.
         passes: the label of each pass over documents so far.
