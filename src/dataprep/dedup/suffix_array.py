@@ -46,8 +46,8 @@ class SuffixArray(Deduplication):
         word_split: the definition of a word: "unicode" (docs/words.md), or "regex" (runs of `\w`).
         min_remaining_chars: a document that lost text is dropped if fewer characters other than white space remain.
         against: the folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     A window is a run of consecutive words or bytes of one document. It is a repeat if an earlier window, in a document
     with a smaller id or at a smaller offset in the same document, has the same bytes. With `min_words`, the earlier
@@ -112,8 +112,8 @@ class SuffixArray(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the repeats in `docs`; return the stage that cuts them out.
 
-        Writes the table of the spans to cut into the folder `out`. A table that an earlier call wrote is used again if
-        it is still valid.
+        Writes the table of the spans to cut into the folder `out`. A table from an earlier call is reused if it is
+        still valid.
         """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
         facts = table_once(url, key, lambda: self._find(docs, runner, out, url, key), PASSES)

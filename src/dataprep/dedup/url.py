@@ -159,8 +159,8 @@ class URLDedup(Deduplication):
         tracking: the names of URL parameters that are removed before the comparison; see `normalize_url`.
         against: the folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
             even if a new one is newer.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the
@@ -210,8 +210,8 @@ class URLDedup(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the captures of each page in `docs`; return the stage that drops all but one capture of each.
 
-        Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
-        it is still valid.
+        Writes the table of documents to drop into the folder `out`. A table from an earlier call is reused if it is
+        still valid.
         """
         keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
