@@ -206,7 +206,7 @@ class MinHash(Deduplication):
 
     @property
     def sketch_key(self) -> str:
-        """Hash of the settings that determine stored signatures: shingles, bands, rows and seed, not the threshold."""
+        """Hash of the settings that determine stored signatures (shingles, bands, rows and seed, not the threshold)."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:

@@ -79,7 +79,7 @@ class BloomFilter:
 
     @classmethod
     def load(cls, size: FilterSize, urls: Sequence[str] = ()) -> BloomFilter:
-        """Return a filter of the size `size`, in which all keys of the saved filters `urls`, of this size, are entered.
+        """Return a filter of the size `size` that contains all keys of the saved filters `urls`, which have this size.
 
         The number of keys in several filters together is estimated, since they may have keys in common. Raises
         DataprepError if a file is not a filter of this size.

@@ -149,7 +149,7 @@ class ChosenTexts(WholeText):
         return self.chosen
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the size of each document's contents in words, int64[n], and its key, as of other texts.
+        """Return the size of each document's contents in 64-bit words, int64[n], and its key, as for whole texts.
 
         A document without values in the chosen columns has the size 0, and is never compared. If the text is the chosen
         column, a document with an empty text is compared.

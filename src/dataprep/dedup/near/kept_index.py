@@ -71,7 +71,7 @@ def allowance(looked: Int) -> Int:
 
 @kernel
 def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
-    """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
+    """Write the hash-table slot of each key of a document to `slots`; return the number of entries in these slots.
 
     An entry is a kept document that has the key. If there are more than `most` entries, the slots with the fewest
     entries come first.

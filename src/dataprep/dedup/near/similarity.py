@@ -145,7 +145,7 @@ def draw(members: U64, bits: U64) -> None:
 
 @kernel
 def lack(bits: U64, others: U64, most: Int) -> bool:
-    """Return True if the set with bitmap `others` surely lacks more than `most` members of the set with bitmap `bits`.
+    """Return True if the set with bitmap `others` certainly lacks over `most` members of the set with bitmap `bits`.
 
     False means that the other set may contain them. If the bitmaps differ in length, the longer one is folded to the
     length of the shorter one.

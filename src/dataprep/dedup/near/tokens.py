@@ -112,7 +112,7 @@ class Tokens:
         return cls(f"{name} {digest[:8]}", digest, engine)
 
     def ids(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
-        """Return the ids of each text, as (offsets int64[n + 1], ids uint64); special tokens are ordinary text."""
+        """Return the ids of each text, as (offsets int64[n + 1], ids uint64); special tokens count as plain text."""
         if hasattr(self.engine, "encode_column"):
             found, stops = self.engine.encode_column(texts)
             stops = stops.astype(np.int64)
