@@ -8,8 +8,8 @@
     "none"            no copy: every document that has one is dropped, and so is the document that "first" would keep
 
 A document without a value comes last; if values are equal, the document with the smallest id is kept. A text that
-cannot be read as a time or a number is treated as missing, and the number of such texts is reported. A time without a
-zone is in UTC.
+cannot be parsed as a time or a number is treated as missing, and the number of such texts is reported. A time without a
+time zone is interpreted as UTC.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Keep:
     def rank(self, batch: Batch, unreadable: list[str]) -> npt.NDArray[np.uint64]:
         """Return a rank for each document of the batch, uint64[n]; of several copies, the smallest (rank, id) is kept.
 
-        Values that are not a time or a number are appended, as text, to `unreadable`. Raises PlanError if the column
-        contains neither times, numbers nor strings.
+        Values that are neither a time nor a number are appended, as text, to `unreadable`. Raises PlanError if the
+        column contains neither times, numbers nor strings.
         """
         if self.kind in ("first", "none"):
             return np.zeros(batch.num_rows, np.uint64)

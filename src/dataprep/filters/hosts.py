@@ -51,7 +51,8 @@ class Hosts(Stage):
             document that is both blocked and allowed is dropped.
         banned_words: substrings of URLs, in the same forms as `block`; a document whose URL contains one of them is
             dropped. Case is ignored, and percent-encoding is decoded.
-        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
+            column.
 
     An entry is one of the following:
 

@@ -48,7 +48,7 @@ class Perplexity(ScoredFilter):
             `Percentiles(Perplexity(...), cut="head")` determines the range from your corpus instead. With a preset
             folder, score_range may be "head", "middle", "tail" or "head and middle", CCNet's buckets of the crawl
             sample.
-        cut: leave it unset; it is a parameter of `Percentiles`.
+        cut: leave this parameter unset; it belongs to `Percentiles`.
         unit: "document"; or "paragraph", which removes lines out of range from the text (counted as
             "lines.perplexity_high" ...), keeps lines without words, and drops documents without any line left.
         normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model

@@ -55,7 +55,8 @@ class Robots(Stage):
         agents: the names of crawlers (product tokens). The group `*` applies to an agent without its own group.
         unreadable: "keep" or "drop": whether documents of hosts whose robots.txt is not text, or whose response was a
             server error, are kept. By the standard, everything is disallowed on such a host.
-        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
+            column.
 
     The latest response of a host is used; files in a folder take precedence over archives. Scheme and port are ignored.
     If a host has no robots.txt, or the response was 4xx, everything is allowed.

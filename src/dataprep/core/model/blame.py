@@ -41,7 +41,7 @@ def is_ours(stage: object) -> bool:
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether an error of a user's function is raised unchanged: one of dataprep, or one that ends the run."""
+    """Return whether an error of a user's function is raised unchanged: dataprep's errors, and those that end a run."""
     return isinstance(error, PASSED) or is_stop(error)
 
 

@@ -189,7 +189,7 @@ class Ledger:
                     pass
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`, which is `private` (hidden where names are hidden) if it names a person."""
+        """Add `n` to the counter `name`; `private` counters, which name people, are left out where names are hidden."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:

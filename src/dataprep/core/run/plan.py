@@ -60,7 +60,7 @@ class PlannedStage:
 
     @property
     def name(self) -> str:
-        """The name of the folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
+        """The name of the folder inside OUT/steps: number, label and beginning of the key, joined by hyphens."""
         return self.folder.name
 
     @property

@@ -83,7 +83,7 @@ class Workers:
 
     @contextmanager
     def within(self, n_bytes: int, running: Mapping[int, tuple[Any, Future[bytes]]]) -> Iterator[None]:
-        """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
+        """Within the `with` block, end the largest worker whenever all exceed `n_bytes` together; then, end `running`.
 
         - running: the unfinished tasks. After an error they are cancelled, or their processes are ended, so that none
           continues to write. Memory that only holds cached file pages is not counted. Only Linux reports the memory of

@@ -1,4 +1,4 @@
-"""HyperLogLog: estimate the number of distinct keys (hashes) in 64 KiB of memory, however many there are.
+"""HyperLogLog: estimate the number of distinct keys (hashes) in 64 KiB of memory, regardless of that number.
 
 The algorithm is that of Flajolet, Fusy, Gandouet and Meunier 2007 with the estimator of Ertl 2017 (New cardinality
 estimation algorithms for HyperLogLog sketches, algorithm 6), which is unbiased from one key to 2^63 keys and needs no

@@ -11,7 +11,7 @@
               does not mention
     "ccnet_digits"  as "ccnet", but digits are unchanged, so "39 cts" and "50 cts" differ
 
-Each form gives the same result as Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode
+Each form gives the same result as Python's `str.lower`, `str.split`, `re` and `unicodedata` in the pinned Unicode
 version.
 """
 
@@ -57,11 +57,11 @@ class Form(NamedTuple):
     Attributes:
         entries: uint32, the replacement of each code point.
         ascii: its first 128 entries.
-        several: replacements of more than one code point.
+        several: the replacements that consist of more than one code point.
         classes: class bits of each code point.
-        strips: white space at the ends is removed.
-        lowers: case is removed.
-        zeros: digits become 0.
+        strips: whether white space at the ends is removed.
+        lowers: whether the text is lower-cased.
+        zeros: whether digits become 0.
         plain: a code for the set of ASCII characters that are replaced by one byte each: EVERY, PRINTED or LETTERS.
     """
 

@@ -1,4 +1,4 @@
-"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed while it is made, not stored.
+"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed on the fly and never stored.
 
 A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
 the normal form drops between two words) is hashed as a blank before the next character. A character beyond ASCII is

@@ -40,7 +40,8 @@ class CompareRecords(Pass[int]):
     Attributes:
         width: the length of a window, in bytes if `word_split` is "", else in words.
         n_parts: the number of input parts.
-        n_shared: the number of partitions with many hashes, which come first; later partitions have one hash each.
+        n_shared: the number of partitions that contain many hashes and come first; each later partition contains one
+            hash.
         firsts: the first document id of each group. The receipt (the task's record) states the number of repeats
             ("marks").
     """
@@ -57,7 +58,7 @@ class CompareRecords(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats of partition number `item` to the file `url`; return {"marks": their number}.
 
-        The file has one section per group of documents, and a last section with data that is not read again.
+        The file has one section per group of documents, and a last section that is not read again.
         """
         with spill_to(url, len(self.firsts) + 1) as spill:
             find = self._together if item < self.n_shared else self._streamed
@@ -156,7 +157,7 @@ def find(
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    - joined: the documents, after older ones, whose own repeats are not looked for.
+    - joined: the documents, after older documents, in which no repeats are searched for.
     - out: the folder of temporary files.
     - width: the length of a window, in bytes if `word_split` is "", else in words.
     - word_split: the rule for splitting words.

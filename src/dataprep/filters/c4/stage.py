@@ -1,4 +1,4 @@
-"""C4: keep lines that read like sentences, by the heuristics of the Colossal Clean Crawled Corpus."""
+"""C4: keep lines that look like sentences, by the heuristics of the Colossal Clean Crawled Corpus."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class C4(Stage):
     # not only English
     >>> C4(terminal_punctuation=C4.WORLD_TERMINAL_PUNCTUATION, sentence_terminals=C4.WORLD_SENTENCE_TERMINALS)
 
-    A page is split into lines as by `str.splitlines`. Lines are stripped and checked by these rules, in the order of
-    the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A rule marked *page*
-    drops the complete page with its reason, and the remaining lines are not checked.
+    A page is split into lines as by `str.splitlines`. Lines are stripped and checked by the following rules, in the
+    order of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A rule marked
+    *page* drops the complete page with its reason, and the remaining lines are not checked.
 
     | parameter | a line, or its page, is dropped if | reason |
     |---|---|---|
@@ -68,10 +68,10 @@ class C4(Stage):
     | min_sentences | *page*: its kept lines have fewer sentences in total | too_few_sentences |
 
     Args:
-        preset: "tfds", the published code; or "paper", whose values are min_words=3 and min_sentences=5.
+        preset: "tfds", the published code; or "paper", which sets min_words=3 and min_sentences=5.
         word_split: the definition of a word: "blanks" (runs without white space, as published), or "unicode" or
-            "punctuation", as in `Gopher`. In scripts without spaces between words, a line is only one or a few words
-            with "blanks".
+            "punctuation", as in `Gopher`. In scripts without spaces between words, "blanks" finds only one or a few
+            words in a line.
 
     White space next to a citation is kept, so a line that ends with `. [1]` has no terminal punctuation, as in the
     published code. Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with
@@ -90,7 +90,7 @@ class C4(Stage):
     texts make the same decision for 99.5 % of 2,000 pages of documentation, and for 97.9 % of 2,000 newswire items,
     each written as one line.
 
-    Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
+    Raises PlanError for an unknown preset or `word_split`, a negative number, or a phrase that cannot occur in a line.
     """
 
     VERSION: ClassVar[int] = 3
@@ -122,7 +122,7 @@ class C4(Stage):
             _check(name, getattr(self, name))
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
+        """Return the values that identify this stage: those of all rules, whether a preset set them or not."""
         return {name: getattr(self, name) for name in (*_PUBLISHED, "word_split")}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

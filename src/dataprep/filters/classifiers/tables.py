@@ -1,4 +1,4 @@
-"""Read the files of fastText classifiers: check that one is complete, and make the tables of `likeliest`.
+"""Read the files of fastText classifiers: check that a file is complete, and create the tables of `likeliest`.
 
 Slow reference for the tests: tests/twins/likeliest.py.
 """
@@ -31,8 +31,8 @@ SAMPLES = ("", "The garden was open to everyone. 12 </s> x", "الحديقة م�
 def check(path: str) -> None:
     """Raise PlanError if the file at `path` is not a complete fastText classifier.
 
-    fastText would crash on a truncated file, or load noise. A model ends with the matrix of its labels, whose size is
-    in the header.
+    fastText would crash on a truncated file, or load random data. A model ends with the matrix of its labels, whose
+    size is in the header.
     """
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
@@ -53,13 +53,13 @@ def check(path: str) -> None:
 
 
 def tables_of(path: str, model: Any) -> Tables | None:
-    """Return the tables of a fastText classifier; None if the library has to be asked.
+    """Return the tables of a fastText classifier; None if the library must be used instead.
 
     Args:
         path: the file of a model that the library could load.
-        model: the library's object. The tables are of quantized models with pruned subwords, labels in a tree, and no
-            word n-grams: for others, the compiled code was not twice as fast as the library. None also if the library
-            gives other answers to SAMPLES.
+        model: the library's object. Tables are created for quantized models with pruned subwords, hierarchical softmax
+            and no word n-grams. For other models, the compiled code was less than twice as fast as the library. The
+            result is also None if the library gives other answers to SAMPLES.
     """
     data = np.asarray(np.memmap(path, np.uint8, "r"))
     _, version, dim, *settings = HEADER.unpack(data[: HEADER.size].tobytes())

@@ -1,6 +1,6 @@
 """Train a text classifier with fastText, and measure it on held-out texts; equal training texts produce equal models.
 
-The model is an ordinary fastText model; a file next to it, NAME.json, has its labels, settings, data and accuracy.
+The model is an ordinary fastText model; a file next to it, NAME.json, states its labels, settings, data and accuracy.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Settings:
         dim: the length of the vectors.
         min_n: the number of characters of the shortest subwords; 0 with max_n=0: no subwords are used.
         max_n: the number of characters of the longest subwords.
-        word_ngrams: words in the longest n-grams.
-        bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
-        min_count: the least number of occurrences of a word in the vocabulary.
+        word_ngrams: the number of words in the longest n-grams.
+        bucket: the number of rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
+        min_count: the minimum number of occurrences of a word in the vocabulary.
         lr: the learning rate.
         epochs: the number of passes over the texts.
         max_bytes: the number of bytes from the start of each text that are used.
@@ -95,9 +95,9 @@ class Trained:
 
     Attributes:
         path: the model file.
-        labels: its labels.
+        labels: the model's labels.
         n_train: the number of training texts per label.
-        confusion: confusion[true label][predicted label], numbers of held-out texts.
+        confusion: confusion[true label][predicted label], the number of held-out texts.
     """
 
     path: str
@@ -125,17 +125,18 @@ def train_classifier(
     - texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held
       in memory.
     - settings: the settings of training.
-    - test: texts to test on, instead of a share of `texts`; pass it if some texts are variants of each other.
+    - test: texts to test on, instead of a share of `texts`; pass such texts if some of `texts` are variants of each
+      other.
     - positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to `out` with .json
       appended.
 
     Returns the classifier's path, labels and test results.
 
-    fastText trains in one thread, in a new process whose memory is set to zero: with one thread, version 0.9.3
-    initialises only a tenth of its matrix, so with reused memory, each run would produce a different model.
+    fastText trains in one thread, in a new process whose memory is zeroed. With one thread, version 0.9.3 initialises
+    only a tenth of its matrix, so with reused memory, each run would produce a different model.
 
-    Raises PlanError if there are fewer than two labels, a label has white space or fewer than two texts, or `out` is an
-    input file, and StaleOutput if `out` is a different model or another file.
+    Raises PlanError if there are fewer than two labels, if a label contains white space or has fewer than two texts, or
+    if `out` is an input file. Raises StaleOutput if `out` is a different model or another file.
     """
     need("fasttext", extra="langid")
     _check_place(out, [*texts.values(), *(test or {}).values()])

@@ -1,6 +1,6 @@
-"""Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, whose details differ from the paper's.
+"""Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, which differ from the paper in details.
 
-Characters, words and lines are counted here; what repeats is counted in published_repeats.py.
+Characters, words and lines are counted here; repetitions are counted in published_repeats.py.
 
 Slow reference for the tests: tests/twins/gopher_published.py
 """
@@ -50,11 +50,11 @@ class Published(NamedTuple):
 
     Attributes:
         code: DATATROVE, DOLMA or DCLM.
-        bullets: the signs with which a bullet line begins.
-        endings: the ellipses with which an ellipsis line ends.
+        bullets: the signs that begin a bullet line.
+        endings: the ellipses that end an ellipsis line.
         keys: uint64, sorted hashes of all stop words.
-        lists: an entry per stop word, in which bit k is set if the word is in list number k.
-        symbols: uint8[0x110000], 1 for some characters; a word that consists only of these is not counted.
+        lists: one entry per stop word, in which bit k is set if the word is in list number k.
+        symbols: uint8[0x110000], 1 for certain characters; a word that consists only of such characters is not counted.
         classes: the class bits of each code point.
         lower: the lower case of each code point.
         segments: the result of `segment_table`.
@@ -78,8 +78,8 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
 
     - offsets: document k is data[offsets[k]:offsets[k + 1]].
     - data: the documents, UTF-8 bytes.
-    - gram_offsets, gram_data: the same documents with one space between their words; the n-grams of datatrove and Dolma
-      are made of these words, and datatrove counts these words too.
+    - gram_offsets, gram_data: the same documents as words separated by single spaces; the n-grams of datatrove and
+      Dolma consist of these words, and datatrove counts these words too.
     """
     n = len(offsets) - 1
     out, longest = np.zeros((n, N_COUNTS), np.int64), int(np.int64(0))
@@ -171,7 +171,7 @@ def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, r
 def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
     """Return a hash of the word data[a:b].
 
-    - lower: the lower case of each code point, or empty if case counts.
+    - lower: the lower case of each code point, or an empty array if case matters.
     """
     h = np.uint64(0)
     while a < b:

@@ -30,7 +30,7 @@ def published_scores(
 
     - offsets: text k is data[offsets[k]:offsets[k + 1]].
     - data: the texts, UTF-8 bytes.
-    - bullets: signs that begin a bullet line.
+    - bullets: the signs that begin a bullet line.
     - lists: lists of stop words.
     """
     code = CODES[preset]

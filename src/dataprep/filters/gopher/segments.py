@@ -1,7 +1,7 @@
 """The words of n-grams in DCLM's code: segments of UAX #29 that begin with a letter or digit.
 
-The rules are those of the standard, without the changes of `unicode/words.py`: Katakana runs are one word, format
-characters belong to the character before them, and `__init__` begins with an underscore.
+The rules are those of the standard, without the changes of `unicode/words.py`: a run of Katakana is one word, format
+characters belong to the preceding character, and `__init__` begins with an underscore.
 
 Slow reference for the tests: tests/twins/words.py
 """
