@@ -126,7 +126,7 @@ def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
 
 
 def is_instagram(head: bytes, url: str) -> bool:
-    """Return whether a file is an Instagram chat export: Meta's JSON, and Instagram is named in `head` or `url`.
+    """Return whether a file is an Instagram chat export: Meta's JSON with the word Instagram in `head` or `url`.
 
     - head: the file's first bytes.
     """
@@ -262,7 +262,7 @@ def name_of(reader: Reader) -> str:
 
 
 def format_of(url: str) -> Format | None:
-    """Return the format of a file: the first that has the file's suffix and accepts the file; None if there is none.
+    """Return the first format that has the file's suffix and accepts the file; None if there is none.
 
     Registered formats are tried first, then those with `sniff`, then those for which the suffix suffices.
     """
@@ -276,7 +276,7 @@ def format_of(url: str) -> Format | None:
 def sniffed(url: str) -> Format | None:
     """Return the format that recognises the file `url` by its first bytes; None if none does.
 
-    None also for a .json file that is not on this machine, which is not read.
+    Also returns None for a .json file that is not on this machine, because such a file is not opened.
     """
     asked = [f for f in FORMATS.values() if f.sniff is not None and f.claims(url)]
     if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):

@@ -1,6 +1,6 @@
 """Reader of the dumps of Stack Exchange, Posts.xml and Comments.xml: a row is a document.
 
-The text of a post is that of its HTML, after the title of a question (extra `warc`); a comment is plain text. Other
+The text of a post is the title (of a question) and the text of its HTML (extra `warc`); a comment is plain text. Other
 attributes are in `meta`. The position of a document is the byte offset of its row in the decompressed file.
 """
 

@@ -56,7 +56,7 @@ class FileGroup:
         options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
         formats: the number of files per format.
-        stored: their bytes as stored, per format.
+        stored: the stored size of the files in bytes, per format.
     """
 
     chats: bool
@@ -79,7 +79,7 @@ class FileGroup:
 
 @dataclass
 class FolderContents:
-    """What a folder contains: groups, chats first; and the files that are left out, with a reason each."""
+    """Content of a folder: groups, chats first; and the files that are left out, each with a reason."""
 
     groups: list[FileGroup]
     left_out: dict[str, str]
@@ -119,7 +119,7 @@ def _of_dataset(folder: str) -> FileGroup:
 
 
 def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGroup | None:
-    """Return the group of all files of a folder of source code, with its licence and pages; None for other folders.
+    """Return the group of all files in a source-code folder, with licence and documentation; None for other folders.
 
     A folder is one of source code if most files have a suffix of a programming language.
     """
@@ -186,7 +186,7 @@ def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
 
 
 def _is_other(url: str, kind: formats.Format, text: str) -> bool:
-    """Return whether a file next to chats has settings, which are no documents.
+    """Return whether a file next to chats contains settings, which are not documents.
 
     - text: the field that has the longest texts.
     """

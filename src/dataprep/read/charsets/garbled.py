@@ -1,4 +1,4 @@
-"""Decide by its characters whether a text was decoded with a wrong charset; no dictionary is needed.
+"""Decide from the characters of a text whether it was decoded with a wrong charset; no dictionary is needed.
 
 A text that is decoded correctly has almost no small letter before a capital beyond ASCII, no letters of Latin and
 Arabic next to each other, and no sign such as ` ` or a line of a table in a word. Most texts that are decoded with a

@@ -1,11 +1,11 @@
 """Read DiscordChatExporter's JSON (streamed), its CSV (`discord_csv.py`), and data packages (`discord_package.py`).
 
-The author is the nickname, which differs from server to server; `author="name"` selects the account's name, "id" its
-number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
-is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
+The author is the nickname, which differs between servers; `author="name"` selects the account's name, "id" its number.
+Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned), the text is actor
+and action, the author is null and the kind is `system`. The author of a call is the caller. The kind of a message with
 attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is the forwarded
-text. Times are those of the file, without their zones.
+with embeds only (by a bot) is the embeds' titles, texts and fields, and the text of a forwarded message is the
+forwarded text. Times are those of the file, without their time zones.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Discord(JsonExport):
 
 
 def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:
-    """Return the names of attached files, and the kind of the first, or sticker if there are only stickers."""
+    """Return the names of attached files, and the kind of the first file, or "sticker" if there are only stickers."""
     names = [str(a.get("fileName") or a.get("url") or "") for a in listed(message.get("attachments"))]
     if names:
         return names, kind_of_file(names[0])

@@ -1,7 +1,8 @@
 """Base of readers of chats in which a line with time and author begins a message, and further lines continue it.
 
 A line that does not begin a message continues the message before it. A line inside a message that looks like a header
-cannot be distinguished from one, and begins a message. The position is the byte offset of a message's first line.
+cannot be distinguished from a real header, so it begins a message. The position is the byte offset of a message's first
+line.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class Headed(ChatReader, Lines):
     def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function, new for each file, that parses a line as the first line of a message.
 
-        It returns a FirstLine (time, author, text), None if the line does not begin a message, or BETWEEN if it is of
-        no message.
+        It returns a FirstLine (time, author, text), None if the line does not begin a message, or BETWEEN if the line
+        is not part of any message.
         """
         raise NotImplementedError
 

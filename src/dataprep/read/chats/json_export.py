@@ -143,10 +143,10 @@ class JsonExport(ChatReader):
 def with_unknown(
     rows: list[MessageRow], messages: list[Any], known: frozenset[str], stats: Ledger
 ) -> list[MessageRow]:
-    """Return the rows of messages; a row of kind `text` without a text gets that of its message's unknown fields.
+    """Return the rows of messages; an empty row of kind `text` gets the text of its message's unknown fields.
 
-    A message with another field that has text is counted in `stats` as `unknown_field.NAME`, a message of kind `text`
-    that stays without text as `empty_text`.
+    A message with text in an unknown field is counted in `stats` as `unknown_field.NAME`. A message of kind `text` for
+    which no text is found is counted as `empty_text`.
 
     - known: the fields that the reader reads, and those that have no text.
     """

@@ -1,6 +1,6 @@
 """The columns of all chat readers, which are the same for all platforms; one document is one message.
 
-`text` is the text of the message in the export. For a file, it is the placeholder; for a system message, the line.
+`text` is the text of the message in the export. For a file, `text` is the placeholder; for a system message, the line.
 `meta` holds the rest as JSON: {"edited": true}, {"file": NAME}, {"forwarded": NAME}, {"reactions": {...}}. {"file":
 null} means that the export left the file out, and that the text is the file's caption.
 """

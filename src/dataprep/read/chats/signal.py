@@ -1,4 +1,4 @@
-"""Reader of Signal chats as the widely used tools write them; Signal has no readable export of its own.
+"""Reader of Signal chats in the formats of widely used tools; Signal has no readable export of its own.
 
 - signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds; a
   quote as `> ` lines before the text, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links to `media/`;
@@ -7,7 +7,7 @@
   long text (`sigtop.py`);
 - signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events after `***`.
 
-Not read: their HTML, CSV and XML. Quotes, reactions and edit marks move from the text to meta:
+HTML, CSV and XML of these tools are not read. Quotes, reactions and edit marks are moved from the text to meta:
 {"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; the author of a quote is unknown, so reply_to is
 null.
 """

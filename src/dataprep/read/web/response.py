@@ -1,7 +1,7 @@
 """Parse HTTP responses in crawls: status, headers, and the payload without transfer and content encodings.
 
-Headers in archives often no longer describe the payload (it is already decoded, or named wrongly): a payload that
-does not begin as its header states is used as it is. Nothing is decompressed beyond a limit.
+Headers in archives often no longer describe the payload, which may be decoded already or wrongly labelled. A payload
+that does not begin as its header states is used unchanged. Nothing is decompressed beyond a limit.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that begin messages (headers).
+"""Decide, from a whole WhatsApp export, the order of day and month, and which lines begin messages (headers).
 
 One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Headers of one form have the same order
-of day and month, or several orders in turn if exports of several phones were joined in one file. The dates must be
-valid in an order; of several valid orders, the one with the smallest jumps in time is used: 05/03 and 06/03 are either
-consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit between
-those of the lines around them.
+of day and month, or several orders in turn if exports of several phones were joined in one file. Orders in which dates
+are not valid are excluded. Of several valid orders, the one with the smallest jumps in time is used: 05/03 and 06/03
+are either consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit
+between those of the lines around them.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Survey:
 
 
 def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
-    """Return the number of lines of each form, and the forms that need no proof: the first, and long runs of lines."""
+    """Return the number of lines per form, and the forms that are accepted at once: the first, and long runs."""
     if not len(forms):
         return {}, []
     starts = np.flatnonzero(np.r_[True, forms[1:] != forms[:-1]])
@@ -183,7 +183,7 @@ def _orders(runs: Ints, counts: Ints, wanted: str | None) -> list[Order]:
 
 
 def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: int) -> bool:
-    """Return whether a date is possible in the best order only, or time is far steadier in it over three dates."""
+    """Return whether a date is valid in the best order only, or times are far steadier in it over three dates."""
     others = [i for i in range(len(costs)) if i != best]
     if all((possible[best] & ~possible[i]).any() for i in others[:1]):
         return True

@@ -2,7 +2,7 @@
 
 Only whole phrases decide, never a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
 everything it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
-Most messages are plain text: a kernel hashes the first line of each and looks it up, and only its hits are examined,
+Most messages are plain text: a kernel looks up a hash of the first line of each message. Only its hits are examined,
 once per distinct text.
 """
 
@@ -158,7 +158,8 @@ def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
 def is_system(candidate_author: str) -> bool:
     """Return whether `candidate_author`, the text before a colon, is the start of a line that WhatsApp itself wrote.
 
-    In any language an unclosed quotation mark is a sign of such a line: the colon is part of a quoted group name.
+    In any language, an unclosed quotation mark indicates such a line, because the colon is then part of a quoted group
+    name.
     """
     line = candidate_author.translate(NO_MARKS).strip(SPACES)
     return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
