@@ -110,7 +110,7 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that determine the scores: the end marks, the length of a short line, the words, the preset."""
+        """The values that determine the scores: end marks, length of a short line, word definition and preset."""
         return self.terminal_punctuation, self.short_line_chars, self.word_split, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:

@@ -47,8 +47,8 @@ class Hosts(Stage):
     Args:
         block: the path or URL of a list, a glob pattern, a folder (its files named `domains` and `urls` are read, as in
             the UT1 lists of the University of Toulouse), or the entries themselves as a tuple.
-        allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A
-            document that is both blocked and allowed is dropped.
+        allow: the hosts and paths to keep, in the same forms as `block`; documents of all other hosts and paths are
+            dropped. A document that is both blocked and allowed is dropped.
         banned_words: substrings of URLs, in the same forms as `block`; a document whose URL contains one of them is
             dropped. Case is ignored, and percent-encoding is decoded.
         column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
@@ -59,14 +59,15 @@ class Hosts(Stage):
     - a domain: `example.org`, `.example.org` and `*.example.org` all mean the domain and all its subdomains
     - an IP address
     - a network: `10.0.0.0/8`, `2001:db8::/32`
-    - a domain and a path, with or without `www.`: `example.org/ads` means that path and everything below it,
-      `example.org/ads/` only what is below it
+    - a domain and a path, with or without `www.`: `example.org/ads` means that path and everything below it, whereas
+      `example.org/ads/` means only what is below it
 
     Files are UTF-8 with one entry per line, and `#` starts a comment. In lines in the format of /etc/hosts (`0.0.0.0
     example.org`), the host names are the entries. Scheme, port and user name are ignored, and hosts and paths are
-    normalised; see `host_name`. The drop reason is the first of these that applies: `blocked_host`, `blocked_url` (path
-    or word), `host_not_allowed`. Documents without a URL, or with a URL that has no host, are kept, even with an allow
-    list, and counted as `without_url`. The key of the stage depends on the entries, not on the paths of their files.
+    normalised; see `host_name`. The drop reason is the first of the following that applies: `blocked_host`,
+    `blocked_url` (path or word), `host_not_allowed`. Documents without a URL, or with a URL that has no host, are kept,
+    even with an allow list, and counted as `without_url`. The key of the stage depends on the entries, not on the paths
+    of their files.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or if an entry is not a domain.
     """

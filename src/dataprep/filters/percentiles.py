@@ -1,4 +1,4 @@
-"""Percentiles: drop documents or paragraphs with scores outside a range that is found on the corpus, per language."""
+"""Percentiles: drop documents or paragraphs with scores outside a range that is determined per language."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Percentiles(Estimator):
 
     A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
     range, so each score is in exactly one of head, middle and tail. Documents without a score are kept or dropped by
-    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any text left are
-    dropped ("too_short_after_cuts").
+    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any remaining text
+    are dropped ("too_short_after_cuts").
 
-    The languages are those of the column `language`, if there is one. `facts` of the fitted stage contains the bounds
-    of each language and the number of scores. Scores are held in memory, about 50 bytes each. Raises PlanError for a
-    filter that does not have exactly one score, or an invalid `cut` or `top`.
+    The languages are those of the column `language`, if the column exists. `facts` of the fitted stage contains the
+    bounds of each language and the number of scores. Scores are held in memory, at about 50 bytes each. Raises
+    PlanError for a filter that does not have exactly one score, or for an invalid `cut` or `top`.
     """
 
     filter: ScoredFilter
@@ -130,7 +130,7 @@ class Percentiles(Estimator):
         return not pa.types.is_floating(next(iter(self.filter.scores.values())))
 
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
-        """Score all documents of `docs`, find the range of each language, and return the stage that drops or cuts.
+        """Score all documents of `docs`, determine the range of each language, and return the stage that drops or cuts.
 
         Writes the scores of each input part, and a table of the documents to drop or the spans to cut, into the folder
         `out`.
@@ -190,17 +190,18 @@ class Percentiles(Estimator):
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
         """Return texts that would be dropped: for each language, the `n` documents or paragraphs nearest to its bounds.
 
-        The table has the columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+        The table has the columns id, language, score, reason and text (its first 300 characters); the nearest rows come
+        first.
 
-        - docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again.
+        - docs: the documents; if they have stored scores (`dp.Score`), these are not computed again.
         """
         return self.look(docs, n)[1]
 
     def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
         """Return figures of each language, and the table that `preview` returns.
 
-        The figures are {language: {"low", "high": its bounds, "scores": number of scores, "lost": number that would be
-        dropped}}.
+        The figures are {language: {"low", "high": the language's bounds, "scores": number of scores, "lost": number of
+        documents or paragraphs that would be dropped}}.
         """
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), SCORES.empty_table()])
         bounds, facts = self.bounds(scores)

@@ -46,23 +46,23 @@ class Perplexity(ScoredFilter):
             language without a model are kept.
         score_range: (low, high): documents with low <= perplexity < high are kept; None sets no bound.
             `Percentiles(Perplexity(...), cut="head")` determines the range from your corpus instead. With a preset
-            folder, score_range may be "head", "middle", "tail" or "head and middle", CCNet's buckets of the crawl
-            sample.
+            folder, score_range may also be "head", "middle", "tail" or "head and middle", CCNet's buckets, whose bounds
+            were determined on the crawl sample.
         cut: leave this parameter unset; it belongs to `Percentiles`.
         unit: "document"; or "paragraph", which removes lines out of range from the text (counted as
-            "lines.perplexity_high" ...), keeps lines without words, and drops documents without any line left.
+            "lines.perplexity_high" ...), keeps lines without words, and drops documents without any remaining line.
         normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model
             was trained.
         tokenizer: the path of a SentencePiece model, which may also contain "{language}"; None: words are separated by
             spaces, as in training.
-        preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins
+        preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and thus joins
             lines, and is scored as one sentence. Or a folder written by `dataprep fit-language`, which sets the model
             and the tokenizer.
 
     The drop reasons are "perplexity_low" (nearly a copy of the training text), "perplexity_high" (noise) and
     "perplexity_no_words" (no words to score). The perplexity of a document is 10 ** -(sum of the log10 probabilities of
     its lines / number of its words and lines), as in CCNet (Wenzek et al. 2020): the end of a line counts as a word,
-    and lines without words do not count. The perplexity is rounded to 1e-4. Needs the extra `perplexity`. Raises
+    and lines without words do not count. The perplexity is rounded to 1e-4. Requires the extra `perplexity`. Raises
     PlanError if a parameter is invalid or KenLM cannot read the model.
     """
 
@@ -122,15 +122,15 @@ class Perplexity(ScoredFilter):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The extra columns that are read: ("language",) if the language of a document selects its model, else ()."""
+        """The extra columns that are read: ("language",) if the model depends on a document's language, else ()."""
         return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
         """Name and type of the column that the filter adds.
 
-        `perplexity` has a number per document: null if the document has no words, NaN if there is no model for its
-        language. With unit="paragraph", `perplexity_paragraphs` has a list of such numbers, one per line.
+        `perplexity` contains a number per document: null if the document has no words, NaN if there is no model for its
+        language. With unit="paragraph", `perplexity_paragraphs` contains a list of such numbers, one per line.
         """
         if self.unit == "document":
             return {"perplexity": pa.float64()}
@@ -192,7 +192,7 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each document, null if it is kept.
+        """Return the reason for dropping each document; null if it is kept.
 
         With unit="paragraph", a document is dropped if none of its lines with words is in range.
 

@@ -83,7 +83,7 @@ def _cleaned(urls: pa.StringArray) -> pa.StringArray:
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return an array with one value per distinct URL: that of its host.
+    """Return an array with one value per distinct URL: the value of its host.
 
     - values: one value per distinct host.
     """
@@ -91,7 +91,7 @@ def over_hosts(found: Addresses, values: Any) -> Any:
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """Return an array with one value per document: that of its URL, or `missing` if it has no URL.
+    """Return an array with one value per document: the value of its URL, or `missing` if it has no URL.
 
     - values: one value per distinct URL.
     """

@@ -1,4 +1,4 @@
-"""Train an n-gram model: turn words into numbers, count n-grams, compute probabilities, and write them as ARPA."""
+"""Train an n-gram model: number the words, count n-grams, compute probabilities, and write them as ARPA."""
 
 from __future__ import annotations
 
@@ -95,17 +95,18 @@ def train(
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz`, and write it to `out` as ARPA.
 
     - texts: plain-text files, folders or globs (.gz, .zst, .xz, .bz2 by suffix), or a Dataset; every line is a sentence
-      of words between spaces.
+      of words separated by spaces.
     - order: the number of words in the longest n-grams, 2 to 6.
     - prune: one number per order; n-grams with at most this many occurrences are dropped (`lmplz --prune`). The last
       number is also used for all higher orders.
-    - discount_fallback: the three discounts to use if the text is too small to compute them; True for the defaults of
-      `lmplz`.
-    - skip_symbols: skip the words <s>, </s> and <unk> in the text instead of raising ReadError.
-    - memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes per word).
-    - binary: also run KenLM's `build_binary`.
+    - discount_fallback: the three discounts to use if the text is too small to compute them; True selects the defaults
+      of `lmplz`.
+    - skip_symbols: whether to skip the words <s>, </s> and <unk> in the text instead of raising ReadError.
+    - memory: the memory for n-grams, in bytes or as text such as "2GB", in addition to the vocabulary (about 40 bytes
+      per word).
+    - binary: whether to also run KenLM's `build_binary`.
 
-    Raises DataprepError if the discounts cannot be computed, ReadError if a file cannot be read, PlanError if a
+    Raises DataprepError if the discounts cannot be computed, ReadError if a file cannot be read, and PlanError if a
     parameter is invalid. Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)

@@ -126,7 +126,7 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply decisions of Estimators, so nothing must be saved before the next."""
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
         return all(isinstance(stage, Verdict) for stage in self.stages)
 
     @property

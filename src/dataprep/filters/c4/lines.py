@@ -157,7 +157,7 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write, for each byte of low[:n], a bit per reason to examine the byte to `marks`, uint8[n]; 0 if there is none.
+    r"""Write, for each byte of low[:n], a bit per reason to examine that byte to `marks`, uint8[n]; 0 if there is none.
 
     The bits are: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`.
     CURLY: the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case contains an ASCII letter.

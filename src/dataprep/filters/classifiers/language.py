@@ -139,7 +139,7 @@ class Language(ScoredFilter):
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
+        """Return the values that identify this stage: the model's content (not its path), codes, other settings."""
         return (sorted(set(self.languages)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

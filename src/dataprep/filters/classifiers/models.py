@@ -200,7 +200,7 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def description(path: str) -> dict[str, Any]:
-    """Return what the file PATH.json states of the model at a local path, which exists; empty if there is none.
+    """Return the content of PATH.json, which describes the model at a local path PATH; empty if there is no such file.
 
     While a model is being replaced, the file describes both the old and the new model. Raises CorruptShard if it is
     damaged.

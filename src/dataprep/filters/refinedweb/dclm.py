@@ -1,6 +1,6 @@
 """The kernel of `RefinedWeb(preset="dclm")`: the result of DCLM's seven steps, line by line.
 
-DCLM applies each rule to the whole page, and strips the page after nearly every rule. A strip affects only the first
+DCLM applies each rule to the whole page, and strips the page after nearly every rule. Stripping affects only the first
 and the last remaining line, so one pass is sufficient: `gone` is the last step that was needed to remove all lines
 before a line. Slow reference for the tests: tests/twins/refinedweb.py.
 """
@@ -23,7 +23,7 @@ UPPER_STEP, NUMBER_STEP, COUNTER_STEP, WORDS_STEP, PHRASE_STEP, SUFFIX_STEP, PRE
 def document(
     data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, log: CutLog
 ) -> tuple[int, int, int]:
-    """Write a corrected document to `out[w:]`; return its end, and its words before and after.
+    """Write a corrected document to `out[w:]`; return its end, and the numbers of words before and after.
 
     - log: counts the lines per code, and records what is cut.
     """

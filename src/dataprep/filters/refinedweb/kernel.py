@@ -1,6 +1,6 @@
-"""The kernel of RefinedWeb: one pass counts a line's words and characters, one copies the corrected line.
+"""The kernel of RefinedWeb: one pass counts a line's words and characters, another copies the corrected line.
 
-It reads Arrow buffers. Slow reference for the tests: tests/twins/refinedweb.py.
+The kernel reads Arrow buffers. Slow reference for the tests: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .phrases import (
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, log: CutLog) -> int:
     """Correct the lines of documents; return the number of documents kept.
 
-    Writes the kept texts to `out`, the ends of these texts to `ends[1:]`, and a code for each document to `reasons`,
-    uint8[n]: 0 if it is kept, else the index in NAMES of the drop reason. `log` counts each line that is not blank by
-    the code of the rule that applied to it, and records the cuts.
+    The function writes the kept texts to `out`, the ends of these texts to `ends[1:]`, and a code for each document to
+    `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES of the drop reason. `log` counts each non-blank line
+    by the code of the rule that applied to it, and records the cuts.
 
     - offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes.
     """
