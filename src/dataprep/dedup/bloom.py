@@ -154,7 +154,7 @@ class Bloom(Deduplication):
         return key((self.VERSION, self.units, self.threshold, self.error_rate, self.capacity))
 
     def _saved(self, old: Older) -> dict[str, Any] | None:
-        """Return the receipt of the filter of an older Dataset, if it can be extended: its capacity was given."""
+        """Return the receipt of an older Dataset's filter if it can be extended, because its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
         for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None else ():
             found = receipts.found(step.path(name)) or {}

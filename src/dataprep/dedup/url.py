@@ -71,7 +71,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
 
 
 class _Normal:
-    """`normalize_url` with compiled choices."""
+    """`normalize_url` with precompiled options."""
 
     def __init__(self, ignore: Sequence[str], tracking: Sequence[str]) -> None:
         self.canonical = need("w3lib.url", extra="dedup").canonicalize_url
@@ -80,7 +80,7 @@ class _Normal:
         self.tracks = re.compile(f"(?:{'|'.join(names)})(?:=|$)", re.IGNORECASE).match
 
     def __call__(self, url: str) -> str:
-        """Return the normal form."""
+        """Return the normalised URL."""
         authority = AUTHORITY.match(url)
         try:
             if authority and not PLAIN.fullmatch(authority[2]):  # before w3lib, which maps names by IDNA 2003

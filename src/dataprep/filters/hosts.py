@@ -145,7 +145,7 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
 
 
 def _listed(host: str, domains: frozenset[str]) -> bool:
-    """Return whether a host or, unless it is an IP address, a domain above it is in a list."""
+    """Return whether a host, or a parent domain unless it is an IP address, is in a list."""
     if host in domains or _is_ip(host):
         return host in domains
     dot = host.find(".")
@@ -182,7 +182,7 @@ def _plain_path(path: str) -> str:
 
 
 def _below(path: str, listed: frozenset[str]) -> bool:
-    """Return whether a path, or one above it, is in a list."""
+    """Return whether a path, or a path above it, is in a list."""
     if path in listed:
         return True
     ends = (i for i, c in enumerate(path) if c in "/?#;")
@@ -207,7 +207,7 @@ def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], Netw
 
 
 def _searched(found: Addresses) -> pa.StringArray:
-    """Return the URLs in which words are searched: decoded, followed by the readable host if it is spelled differently.
+    """Return the URLs to search for words: decoded, followed by the readable host if it is spelled differently.
 
     The host is that of `host_name`, with its Punycode decoded.
     """
@@ -225,7 +225,7 @@ def _searched(found: Addresses) -> pa.StringArray:
 
 
 def _packed(given: str | Sequence[str], name: str) -> str:
-    """Return the entries of a list in one form, sorted, without those that a shorter one covers."""
+    """Return the entries of a list in canonical form, sorted, without those that a shorter entry covers."""
     entries = {_entry(text, where, name) for where, text in _entries(given)}
     if given and not entries:
         msg = f"Hosts: {name}={given!r} must have at least one entry; write one domain per line"
@@ -257,7 +257,7 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _entry(text: str, where: str, name: str) -> str:
-    """Return an entry in one form: a host, or a host and a path."""
+    """Return an entry in canonical form: a host, or a host and a path."""
     network = _network(text.strip())
     if network:
         return network
@@ -273,7 +273,7 @@ def _entry(text: str, where: str, name: str) -> str:
 
 
 def _network(text: str) -> str:
-    """Return a network of addresses as FIRST%LENGTH, a form that no host has; "" for `10.0.0.1/8`, which is a path."""
+    """Return a network as FIRST%LENGTH, a form that no host has; "" for `10.0.0.1/8`, which is a host and a path."""
     found = NETWORK.fullmatch(text)
     if not found:
         return ""

@@ -58,7 +58,7 @@ class MC4(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The value that determines the score: the length of a paragraph; 0 for None, which scores the same."""
+        """The value that determines the score: the minimum length of a paragraph; 0 for None, which scores the same."""
         return self.min_paragraph_chars or 0
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:

@@ -169,7 +169,7 @@ class Percentiles(Estimator):
         return found, {"cuts": facts}
 
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
-        """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
+        """Return the rows of `scores` with a column `reason`: the reason to drop the row, or null if it is kept.
 
         Args:
             scores: the rows of SCORES (id, language, score, start, end), one per document or paragraph.
@@ -223,7 +223,7 @@ SCORES = pa.schema([
 
 @dataclass(frozen=True)
 class _WriteScores(Pass[Part]):
-    """Write the scores of a part."""
+    """A task that writes the scores of a part."""
 
     folder: ClassVar[str] = "scores"
 
@@ -266,7 +266,7 @@ def _drops(judged: pa.Table) -> pa.RecordBatch:
 
 
 def _spans(judged: pa.Table) -> pa.RecordBatch:
-    """Return the spans of paragraphs out of range, each with one line feed, the one before if possible."""
+    """Return the spans of paragraphs out of range, each with one line feed, the preceding one if possible."""
     ids, start, end = (judged[name].to_numpy() for name in ("id", "start", "end"))
     cut = np.asarray(pc.is_in(judged["reason"], pa.array(["perplexity_low", "perplexity_high"])))
     kept = np.cumsum(~cut)
@@ -283,7 +283,7 @@ def _spans(judged: pa.Table) -> pa.RecordBatch:
 
 
 def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float | None, float | None]:
-    """Return the bounds at two percentiles, None at 0 and 100. If most scores are equal, their value is in range."""
+    """Return the bounds at two percentiles, None at 0 and 100. If most scores are equal, this score is in range."""
     found = [None if p in {0, 100} else round(float(np.percentile(values, p)), 4) for p in (low, high)]
     if found[0] is not None and found[0] == found[1]:
         found[1] = round(found[0] + 1e-4, 4)
@@ -291,7 +291,7 @@ def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[f
 
 
 def _nearest(lost: pa.Table, language: str, keep: tuple[float | None, float | None], n: int) -> list[int]:
-    """Return the rows of a language that are nearest to a bound, as a ratio; those without a score last."""
+    """Return the rows of a language that are nearest to a bound, by ratio; rows without a score come last."""
     rows = np.flatnonzero(np.asarray(lost[BY].to_pylist(), object) == language)
     score = lost["score"].to_numpy()[rows]
     low, high = keep

@@ -1,4 +1,4 @@
-"""Perplexity: keep texts by their perplexity under an n-gram model; it is low for text like that of the model."""
+"""Perplexity: keep texts by their perplexity under an n-gram model; it is low for text like the training text."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Perplexity(ScoredFilter):
             _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score column by name: the perplexity of every document, or a list of those of its lines."""
+        """Return the score column by name: the perplexity of every document, or a list of its lines' perplexities."""
         texts = batch.column("text").to_pylist()
         languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
         rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
@@ -184,7 +184,7 @@ class Perplexity(ScoredFilter):
         return measured
 
     def _of(self, language: str) -> tuple[Any, Any]:
-        """Return the model and the tokenizer of a language, None if there is none."""
+        """Return the model and the tokenizer of a language; None if there is none."""
         paths = [path.replace(ANY, language) for path in self._models]
         if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
@@ -214,7 +214,7 @@ class Perplexity(ScoredFilter):
         return pa.array(why, pa.string())
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents that are kept; with unit="paragraph", without their lines out of range."""
+        """Yield the documents that are kept; with unit="paragraph", without their lines that are out of range."""
         if self.unit == "document":
             yield from super().__call__(batches, stats)
             return
@@ -252,7 +252,7 @@ def _log10(model: Any, sentence: list[str]) -> float:
 
 
 def _of_all(reasons: list[str | None]) -> str | None:
-    """Return the reason to drop a document with these reasons to cut its paragraphs."""
+    """Return the reason to drop a document, given the reasons to cut its paragraphs."""
     measured = [r for r in reasons if r != "perplexity_no_words"]
     if not measured:
         return "perplexity_no_words"
@@ -260,13 +260,13 @@ def _of_all(reasons: list[str | None]) -> str | None:
 
 
 def _perplexity(lines: list[tuple[float, int]]) -> float | None:
-    """Return the perplexity of lines together; None if they have no words."""
+    """Return the joint perplexity of lines; None if they have no words."""
     total = sum(n for _, n in lines)
     return round(10.0 ** (-sum(x for x, _ in lines) / total), DECIMALS) if total else None
 
 
 def _paths(path: str) -> list[str]:
-    """Return the local files that a path, which may hold "{language}", names."""
+    """Return the local files that match a path, which may contain "{language}"."""
     if ANY not in path:
         return [path] if os.path.isfile(path) else []
     return files.expand(path.replace(ANY, "*"))

@@ -83,7 +83,7 @@ class RepairText(Stage):
 
 
 def _by_line(text: str, repair: Callable[[str], str]) -> str:
-    """Return the text with its lines repaired that are not plain ASCII; ftfy works line by line too."""
+    """Return the text with its non-ASCII lines repaired; ftfy also works line by line."""
     if not _ODD.search(text):
         return text
     return "".join(repair(line) if _ODD.search(line) else line for line in re.split(r"(?<=\n)", text))

@@ -128,7 +128,7 @@ class Robots(Stage):
             yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(over_rows(found, codes, 0))), stats)
 
     def _forbidden(self, found: Addresses, texts: Any, rules: list[str]) -> Any:
-        """Return whether each URL is forbidden to each agent; bool[agents, URLs]."""
+        """Return whether each URL is forbidden for each agent; bool[agents, URLs]."""
         out = np.zeros((len(self.agents), len(texts)), bool)
         for i in np.flatnonzero(texts >= 0).tolist():
             text = rules[texts[i]]
@@ -247,7 +247,7 @@ def _final(host: str, hosts: dict[str, HostRules]) -> str | None:
 
 
 def _found(url: str) -> Iterator[tuple[str, HostRules]]:
-    """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing of other files."""
+    """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing for other files."""
     *_, folder, name = ["", *url.split("/")]
     if files.suffix(url) == ".warc":
         yield from _archive(url)

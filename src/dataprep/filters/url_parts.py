@@ -76,7 +76,7 @@ def _divided(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
 
 
 def _cleaned(urls: pa.StringArray) -> pa.StringArray:
-    """Return URLs without tabs, line ends, and white space around them, which browsers ignore."""
+    """Return URLs without tabs, line breaks and surrounding white space, which browsers ignore."""
     if not pc.any(pc.match_substring_regex(urls, IGNORED)).as_py():
         return urls
     return pc.replace_substring_regex(urls, IGNORED, "")

@@ -65,7 +65,7 @@ class Automaton(NamedTuple):
 
 @cache
 def hidden() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether it is invisible inside a word, bool[0x110000]: joiners, soft hyphens ...
+    """Return for each code point whether it is invisible in a word, such as joiners and soft hyphens, bool[0x110000].
 
     The zero-width space is not hidden, since it separates words.
     """

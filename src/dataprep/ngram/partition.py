@@ -176,7 +176,7 @@ class Exchange:
 
 
 def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
-    """Remove a file; return its numbers."""
+    """Remove a file; return the numbers that it contained."""
     path = os.path.join(folder, name)
     array = np.fromfile(path, dtype)
     os.unlink(path)

@@ -68,7 +68,7 @@ def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
 
 
 def _begins(ngrams: Sorted, n: int) -> Bools:
-    """Return the rows whose n-gram of order n differs from the row before, and has no <s> after its first word."""
+    """Return rows whose n-gram of order n differs from the previous row, and has <s> at most as its first word."""
     new = np.ones(ngrams.columns.shape[1], np.bool_)
     if len(new):
         new[1:] = (ngrams.columns[:n, 1:] != ngrams.columns[:n, :-1]).any(0)

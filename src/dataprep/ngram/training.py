@@ -180,7 +180,7 @@ class _Training:
         return NgramModel(path, counts, found, self.n_sentences, self.n_words)
 
     def _number(self, texts: str | Sequence[str] | Dataset, f: IO[bytes]) -> I64:
-        """Write the numbers of all words; return how often each word is followed by another."""
+        """Write the numbers of all words; return how often each word is followed by another word."""
         seen = np.zeros(0, np.int64)
         for where, block in _blocks(texts):
             for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
@@ -208,7 +208,7 @@ class _Training:
         return adjusted
 
     def _smooth(self, discounts: F64, words: F64, outs: Sequence[IO[bytes]]) -> None:
-        """Write the lines of every order into a file of its own."""
+        """Write the lines of each order into a separate file."""
         backoff = np.ones(len(words))
         for part in range(self.n_parts):
             self._smooth_part(part, discounts, words, backoff, outs)
@@ -275,7 +275,7 @@ def _binary_path(path: str) -> str:
 def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
     """Write the model in KenLM's own format next to the ARPA file; return it.
 
-    - attempt: the file that becomes it.
+    - attempt: the temporary file that becomes this file.
     """
     path = _binary_path(model.path)
     done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603

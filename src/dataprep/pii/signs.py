@@ -20,5 +20,5 @@ APART = re.escape(" -" + DASHES + SPACES)  # for a set of a pattern: what may be
 
 @lru_cache(maxsize=1)  # cards, accounts and phones are searched in the same lines
 def plain(text: str) -> str:
-    """Return a text of the same length in which all digits, dashes, spaces and full-width signs are those of ASCII."""
+    """Return a text of the same length with digits, dashes, spaces and full-width signs replaced by those of ASCII."""
     return western(text, *_SIGNS)

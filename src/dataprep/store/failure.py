@@ -1,6 +1,6 @@
 """The last failure of work in an output folder, which `dataprep status` shows: OUT/.dataprep-failure.
 
-Only the standard library is imported: the trainer uses it too.
+Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
 
     Args:
         folder: the path of a local folder.
-        but: errors that are not written.
-        facts: more fields of the file.
+        but: the errors that are not recorded.
+        facts: further fields of the record.
     """
     path = os.path.join(folder, NAME)
     forget(folder)

@@ -97,7 +97,7 @@ class Removed(Reader):
         return {**self.reader.adds, **self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of the slice of which something was removed."""
+        """Yield the documents of the slice from which something was removed."""
         for batch in self.reader(piece, Ledger(stats.stage, quiet=True)):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
@@ -107,7 +107,7 @@ class Removed(Reader):
                 yield from self._chosen(batch, pa.concat_tables(rows))
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
-        """Yield the documents of a batch that are in the table, with the columns."""
+        """Yield the documents of a batch that are in the table, with the added columns."""
         raise NotImplementedError
 
 

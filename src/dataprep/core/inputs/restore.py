@@ -69,7 +69,7 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
 
 
 def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
-    """Return the fields of the first record of JSON Lines among the input files, in its order; [] if none can be read.
+    """Return the fields of the first record of JSON Lines among the input files, in order; [] if none can be read.
 
     `meta` does not state the position of the text among the other fields.
     """
@@ -104,7 +104,7 @@ def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
 
 
 def _parsed(values: pa.ChunkedArray, kind: pa.DataType | None) -> Any:
-    """Return a column; one that was nested in the input, and is JSON here, as it was."""
+    """Return a column; if it was nested in the input, and is JSON here, it is converted back."""
     if kind is None or not pa.types.is_nested(kind) or pa.types.is_nested(values.type):
         return values
     return _column([None if value is None else orjson.loads(value) for value in values.to_pylist()], kind)

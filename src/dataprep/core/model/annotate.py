@@ -109,7 +109,7 @@ class _Annotate(Verdict):
     """Base class of stages that add columns.
 
     Args:
-        prefix: the beginning of their names.
+        prefix: the prefix of the columns' names.
     """
 
     only_drops: ClassVar[bool] = True
@@ -150,7 +150,7 @@ class AnnotateClusters(_Annotate):
         return added_columns(self.prefix, cuts=False, centroids=bool(self.centroids))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the columns."""
+        """Yield the same documents with the added columns."""
         with contextlib.ExitStack() as opened:
             table = opened.enter_context(RangeReader(self.clusters, CLUSTERS))
             near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
@@ -186,7 +186,7 @@ class AnnotateSpans(_Annotate):
         return added_columns(self.prefix, cuts=True)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the column."""
+        """Yield the same documents with the added column."""
         with RangeReader(self.spans, SPANS) as table:
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)

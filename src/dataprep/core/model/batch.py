@@ -218,7 +218,7 @@ def recut(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def _fits(batch: Batch, rows: int, size: int) -> int:
-    """Return how many leading rows fill a batch that can take `rows` rows and `size` bytes (at least one)."""
+    """Return how many leading rows fill a batch with space for `rows` rows and `size` bytes (at least one)."""
     offsets, _ = buffers(batch)
     by_size = int(np.searchsorted(offsets[1:] - offsets[0], size)) + 1
     return max(1, min(rows, by_size, int(batch.num_rows)))

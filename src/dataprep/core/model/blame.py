@@ -240,7 +240,7 @@ def located(slices: Sequence[Slice]) -> Iterator[None]:
 
 
 def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
-    """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
+    """Return the URL of a document's input file, or of its shard if the Dataset hides the names of input files.
 
     - slices: the slices that were read.
     """
@@ -312,9 +312,9 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: BaseException) -> FunctionFailed:
-    """Return the error to raise instead of `e`.
+    """Return the error to raise in place of `e`.
 
-    - batch: the one that was read last.
+    - batch: the batch that was read last.
     """
     error = failed(f"{estimator.name}.fit", e)
     if batch is None or not batch.num_rows or "id" not in batch.schema.names:

@@ -222,7 +222,7 @@ class Dataset(Documents):
         return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
-        """Return the number of documents. Raises TypeError if they must be read to count them; `count` does that."""
+        """Return the number of documents. Raises TypeError if they must be read to count them; use `count` then."""
         if not self._is_counted:
             msg = "a Dataset that is not sealed has no length until it is read; use docs.count, which reads it"
             raise TypeError(msg)
@@ -304,9 +304,9 @@ class Dataset(Documents):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Folder]:
-        """Yield the folder of this Dataset. Raises Replaced if another result takes, or took, the place of this one.
+        """Yield the folder of this Dataset. Raises Replaced if another result replaces or has replaced this one.
 
-        Raises PlanError if the Dataset is not sealed, or has stages that were not run.
+        Raises PlanError if the Dataset is not sealed, or has stages that have not been run.
         """
         known = "only a sealed Dataset records what was removed; run a Pipeline first, and use its result"
         require(self._is_counted, known)

@@ -214,7 +214,7 @@ class Documents:
         return commit
 
     def _push_card(self, commit: Any, n_documents: int, license_: str | None, options: Mapping[str, Any]) -> None:
-        """Write the section about this Dataset, and the licence if it is given, into the card that a push made."""
+        """Write the section about this Dataset, and the licence if it is given, into the card of the upload."""
         hub = need("huggingface_hub", extra="hf")
         repo, revision = commit.repo_url.repo_id, commit.pr_revision or options.get("revision")
         api = hub.HfApi(endpoint=commit.repo_url.endpoint, token=options.get("token"))
@@ -239,7 +239,7 @@ class Documents:
 
 
 def _counts_back(position: slice) -> bool:
-    """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
+    """Return whether a slice requires the number of documents, because it counts from the end or runs backwards."""
     return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
 
 
@@ -256,7 +256,7 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
 
 
 def _check_ours(url: str) -> None:
-    """Raise StaleOutput if the file `url` is there and does not hold documents as `write` writes them."""
+    """Raise StaleOutput if the file `url` exists and does not contain documents as `write` writes them."""
     if files.exists(url) and not files.is_dir(url) and files.size(url):
         try:
             columns = _columns_of(url)
@@ -282,7 +282,7 @@ def _columns_of(url: str) -> list[str]:
 def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
     """Write documents to the file `path`.
 
-    - name: one of FORMATS, or None for the one that the path names.
+    - name: one of FORMATS, or None for the format that the path names.
 
     Raises PlanError if the format is unknown.
     """

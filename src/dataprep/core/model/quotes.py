@@ -127,7 +127,7 @@ def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
 
 
 def _same(a: str, i: int, b: str, j: int) -> int:
-    """Return the number of equal characters of two texts from `i` and `j` on."""
+    """Return the number of equal characters of two texts, starting at `i` and `j`."""
     low, high = 0, min(len(a) - i, len(b) - j)
     step = 64
     while low < high:  # steps double while they are equal, and are halved after
@@ -140,7 +140,7 @@ def _same(a: str, i: int, b: str, j: int) -> int:
 
 
 def _again(text: str, start: int, anchor: str) -> int:
-    """Return the first offset, `start` or later, at which `anchor` or a prefix of it occurs in a text; -1 if none."""
+    """Return the first offset from `start` on at which `anchor` or a prefix of it occurs in a text; -1 if none."""
     if len(anchor) < ANCHORS[0] and text.endswith(anchor):  # the end of both texts
         return max(start, len(text) - len(anchor))
     found = (text.find(anchor[:size], start) for size in ANCHORS)
@@ -148,7 +148,7 @@ def _again(text: str, start: int, anchor: str) -> int:
 
 
 def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return an equal range that begins with a line, if there is one: of `A|B A|` this is `|A B|A`."""
+    """Return an equivalent range that begins at a line start, if one exists: for `A|B A|`, it is `|A B|A`."""
     line = text.rfind("\n", max(0, start - LINE), start) + 1
     back = start - line
     if 0 < back < LINE and text[line:start] == text[end - back : end]:
@@ -157,7 +157,7 @@ def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _word_end(text: str, at: int) -> int:
-    """Return the end of the word at `at`, at least one character further."""
+    """Return the end of the word at `at`, at least one character further on."""
     at += 1
     while at < len(text) and not text[at].isspace():
         at += 1

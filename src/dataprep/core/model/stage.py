@@ -34,7 +34,7 @@ class Declared:
     given_in: str  # the working folder in which the object was made, which its relative paths mean
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Return a new object that notes the working folder; a copy in another process has its original's folder."""
+        """Return a new object that records the working directory; a copy in another process keeps the original's."""
         made = super().__new__(cls)
         object.__setattr__(made, "given_in", here())
         return made
@@ -139,7 +139,7 @@ class Head(Stage):
     max_bytes: int
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the first batches, until they have `max_bytes` of text together."""
+        """Yield the first batches, until they contain `max_bytes` of text in total."""
         left = self.max_bytes
         for batch in batches:
             yield batch

@@ -349,7 +349,7 @@ class Stats:
         return found[0]
 
     def __iadd__(self, other: Stats) -> Stats:
-        """Add the same pass over another shard, stage by stage; either may lack stages that the other has."""
+        """Add the statistics of the same pass over another shard, stage by stage; each may lack stages of the other."""
         mine = {stage.name: stage for stage in self.stages}
         order = [stage.name for stage in max((self.stages, other.stages), key=len)]
         for stage in other.stages:

@@ -59,7 +59,7 @@ Place = tuple[str, int | None, str]  # URL, or folder of a Dataset; number; sour
 
 
 def _files_by_place(origin: Origin) -> dict[Place, dict[str, str]]:
-    """Return the fingerprints of the input files, as {place: {URL: fingerprint}}; of a Dataset, all shards are one."""
+    """Return the fingerprints of the input files, as {place: {URL: fingerprint}}; a Dataset's shards form one place."""
     sealed = [(one or {}).get("name") == SEALED for one in origin.readers]
     found: dict[Place, dict[str, str]] = {}
     for row in origin.files:
@@ -167,7 +167,7 @@ def spelled(description: Mapping[str, Any]) -> str:
 
 
 def _files(before: Origin | None, now: Origin | None) -> str:
-    """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
+    """Return the first input file that is new, missing or changed; empty if there is none, or if none is known."""
     changes = compared(before, now)
     if changes is None:
         return ""

@@ -332,7 +332,7 @@ def from_here(origin: Origin) -> Origin:
     shards: dict[str, Mapping[str, str]] = {}
 
     def is_shard(url: str, fingerprint: str) -> bool:
-        """Return whether a shard has the stated content; of another file, readers compare the content themselves."""
+        """Return whether a shard has the stated content; for other files, readers compare the content themselves."""
         if (home := home_of(url)) is None:
             return True
         if home.url not in shards:

@@ -23,7 +23,7 @@ class Quarantined(WorkerDied):
 
 
 def _check(item: Any, index: int, why: str) -> None:
-    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which ended a worker twice."""
+    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which killed a worker twice."""
     if getattr(item, "skips_bad", False) and 0 <= index < len(item.slices):
         raise Quarantined(item.slices[index], why)
 

@@ -123,7 +123,7 @@ class Ray:
 def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:
     """Return the result of a task that has ended, or the error to raise.
 
-    - attempts: how often the task was begun if its workers ended.
+    - attempts: the number of times that the task was started while its workers ended.
     """
     known = ray.exceptions
     try:
@@ -146,7 +146,7 @@ def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Excep
 
 
 def _failed(item: Any, error: Exception) -> WorkerDied:
-    """Return the error to raise instead of an error of the cluster, which is about no document."""
+    """Return the error to raise in place of a cluster error that concerns no document."""
     what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
     return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
@@ -154,15 +154,15 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
 def _work_elsewhere(
     theirs: dict[str, str], path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
 ) -> tuple[bytes, None] | tuple[None, bytes]:
-    """Run a task in a Ray worker, with the module search path and, if it exists, the working folder of the driver.
+    """Run a task in a Ray worker, with the driver's module search path and, if it exists, its working directory.
 
     Args:
         theirs: the versions of the driver.
         path: the module search path of the driver.
-        folder: the working folder of the driver.
+        folder: the working directory of the driver.
         task: the pickled task.
         item: the pickled item.
-        apart: the Runner in whose process the task runs; None: the task runs in the Ray worker itself.
+        apart: the Runner in whose process the task runs; None if the task runs in the Ray worker itself.
 
     Returns:
         The pickled result and None, or None and the pickled error: Ray would send an error as text, and ends the worker

@@ -255,7 +255,7 @@ class Local:
         self._own.stop()
 
     def _why(self, cause: str) -> str:
-        """Return a description of why a worker ended."""
+        """Return a description of the reason why a worker ended."""
         if cause == TIME:
             return f"a worker took longer than timeout={self.timeout:g} s"
         if cause == MEMORY:
@@ -277,7 +277,7 @@ def _goes_on(running: Mapping[int, tuple[Any, Future[bytes]]], workers: int) -> 
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
-    """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
+    """Return the future of a task. Raises BrokenProcessPool if a worker died, even while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
             return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here())
@@ -288,7 +288,7 @@ def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future
 
 
 def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
-    """Return the result of a task; after a network error it is tried twice more."""
+    """Return the result of a task; after a network error, it is retried twice."""
     try:
         return task(item)
     except NETWORK as e:

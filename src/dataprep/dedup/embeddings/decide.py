@@ -86,7 +86,7 @@ class AssignClusters(Pass[Part]):
         return {}
 
     def _ranks(self, ranks: U64, similar: npt.NDArray[np.int16]) -> U64:
-        """Return the ranks in keep order: by the cosine to the centroid, if `keep` states so."""
+        """Return the ranks in order of preference: by the cosine to the centroid, if `keep` states so."""
         by_centroid = (similar.astype(np.int64) + UNITS).astype(np.uint64)
         return {FARTHEST: by_centroid, CLOSEST: ~by_centroid}.get(self.keep, ranks)
 

@@ -167,7 +167,7 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
-    """Write the first vectors in fastText's text form: uniform in +-1/dim, as its own are."""
+    """Write the initial vectors in fastText's text format: uniform in +-1/dim, like fastText's own."""
     start = np.random.RandomState(seed).uniform(-1.0 / dim, 1.0 / dim, (len(names), dim))
     with files.atomic(url) as f:
         f.write(f"{len(names)} {dim}\n".encode())

@@ -76,7 +76,7 @@ class Embed(Protocol):
     """
 
     def __call__(self, batch: Batch) -> I16:
-        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to nothing."""
+        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to no other vector."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class StoredVectors:
         return np.asarray(B.ids(batch) + np.uint64(self.shift), np.uint64)
 
     def _segments(self, first: np.uint64, last: np.uint64) -> Iterator[tuple[Spill, int, U64]]:
-        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are left early."""
+        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are skipped early."""
         for url in self.urls:
             with Spill(url) as spill:
                 if not spill.segments or spill.read(spill.segments - 1, 0, dtype=np.uint64)[-1] < first:

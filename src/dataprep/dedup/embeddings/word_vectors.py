@@ -82,7 +82,7 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
 
 
 def _rounded(vectors: F64) -> I16:
-    """Return vectors of length 4,096 for a word of weight 1; read-only, as arrays from a file: one compilation."""
+    """Return vectors of length 4,096 for words of weight 1, read-only like arrays from a file, for one compilation."""
     out = np.rint(vectors * LENGTH).astype(np.int16)
     out.flags.writeable = False
     return out

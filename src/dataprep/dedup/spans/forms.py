@@ -125,7 +125,7 @@ def _compared(*, zeros: bool) -> U32:
     """Return the entries of "ccnet" for code points in lower case without accents.
 
     Args:
-        zeros: each digit is a 0.
+        zeros: whether each digit becomes 0.
     """
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)

@@ -182,7 +182,7 @@ class _DistinctUnits:
 
     @classmethod
     def of(cls, capacity: int) -> _DistinctUnits:
-        """Return an empty table for this number of distinct units."""
+        """Return an empty table with capacity for this number of distinct units."""
         slots = np.full(max(8, 1 << (2 * capacity).bit_length()), -1, np.int32)
         return cls(slots, np.empty(capacity, RECORD), np.empty(capacity, np.int64))
 

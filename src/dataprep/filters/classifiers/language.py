@@ -176,7 +176,7 @@ class Language(ScoredFilter):
         return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
 
     def _answers(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
-        """Return row, label, weight and score of every answer; a weight is a unit's bytes, or one of five scores."""
+        """Return row, label, weight and score of every answer; the weight is a unit's bytes, or one of five scores."""
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
         units, n = units_of(offsets, data, UNITS[self.unit], size, self.min_letters, classes())

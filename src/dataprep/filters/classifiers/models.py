@@ -160,7 +160,7 @@ def cache_folder() -> str:
 
 
 def _download(name: str, known: Download) -> str:
-    """Download a model whole; return its path. Raises PlanError if its checksum is not the known one."""
+    """Download a complete model; return its path. Raises PlanError if its checksum differs from the known one."""
     path = files.join(cache_folder(), files.name_of(known.url))
     by_hand = f"download it elsewhere and pass its path; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
@@ -297,7 +297,7 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
 
 
 def _langid() -> Any:
-    """Return py3langid's identifier with probabilities; with its own walk if the compiled one scores otherwise."""
+    """Return py3langid's identifier with probabilities; its own walk is kept if the compiled one scores otherwise."""
     langid = need("py3langid.langid", extra="langid")
     plain = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     try:

@@ -279,8 +279,8 @@ def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
     """Return the scores of `RULES`, in their order, from the kernel's counts.
 
     Args:
-        counts: the counts in texts with a space between words.
-        of_text: the counts in the texts as they are, for lines, paragraphs and symbols.
+        counts: the counts in texts with single spaces between words.
+        of_text: the counts in the unchanged texts, for lines, paragraphs and symbols.
     """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}
