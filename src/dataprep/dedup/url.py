@@ -166,7 +166,7 @@ class URLDedup(Deduplication):
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the
-    reason is "older_capture" with keep="newest", else "same_url". Requires the extra `dedup`.
+    reason is "older_capture" with keep="newest", else "same_url". Needs the extra `dedup`.
     """
 
     only_drops: ClassVar[bool] = True

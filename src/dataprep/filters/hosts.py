@@ -168,7 +168,7 @@ def _site(host: str) -> str:
 
 
 def _plain_path(path: str) -> str:
-    """Return a path as servers read it: without escapes, `/./`, `/x/../` and repeated slashes; `?` and `#` end it."""
+    """Return a path as servers read it: without escapes, `/./`, `/x/../` and repeated slashes, and up to `?` or `#`."""
     end = min((i for i in (path.find("?"), path.find("#")) if i >= 0), default=len(path))
     names: list[str] = []
     given = re.split(r"[/\\]+", unquote(path[:end]).replace("\t", "").replace("\n", "").replace("\r", ""))

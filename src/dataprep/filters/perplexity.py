@@ -62,7 +62,7 @@ class Perplexity(ScoredFilter):
     The drop reasons are "perplexity_low" (nearly a copy of the training text), "perplexity_high" (noise) and
     "perplexity_no_words" (no words to score). The perplexity of a document is 10 ** -(sum of the log10 probabilities of
     its lines / number of its words and lines), as in CCNet (Wenzek et al. 2020): the end of a line counts as a word,
-    and lines without words do not count. The perplexity is rounded to 1e-4. Requires the extra `perplexity`. Raises
+    and lines without words do not count. The perplexity is rounded to 1e-4. Needs the extra `perplexity`. Raises
     PlanError if a parameter is invalid or KenLM cannot read the model.
     """
 

@@ -291,7 +291,7 @@ def _answer(record: Any, url: str) -> HostRules:
 
 
 def _http(block: bytes) -> tuple[int, str, bytes | None]:
-    """Return status, Location and content of a response, parsed alone: a broken payload would stop its archive."""
+    """Return status, Location and content of a response, parsed separately: a broken payload would stop its archive."""
     for encodings in ("all", "none"):  # many archives hold payloads that their headers no longer describe
         record = need("fastwarc.warc", extra="warc").WarcRecord()
         record.set_bytes_content(block)

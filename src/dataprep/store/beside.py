@@ -126,7 +126,7 @@ def steady(out: str | os.PathLike[str], read: Callable[[], T]) -> T:
 
 
 def _state(out: str | os.PathLike[str]) -> tuple[int, Ready | None]:
-    """Return a value that changes if a file of `out` is replaced, and the current result of `ready`."""
+    """Return a value that changes if a file of `out` is replaced."""
     try:
         return os.stat(out).st_mtime_ns, ready(out)
     except OSError:

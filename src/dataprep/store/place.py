@@ -1,4 +1,4 @@
-"""The working directory: objects that keep a relative path record it, since the path is relative to it."""
+"""The working folder: objects that keep a relative path record it, since the path is relative to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANY = re.compile(r"\{\w+\}")  # as in "models/{language}.arpa"
 
 
 def here() -> str:
-    """Return the working directory of this process; "" if it was deleted."""
+    """Return the working folder of this process; "" if it was deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def here() -> str:
 
 
 def check_here(given_in: str, urls: Iterable[str]) -> None:
-    """Raise PlanError if `urls` has a relative path, and the working directory is not `given_in` ("": not known)."""
+    """Raise PlanError if `urls` has a relative path, and the working folder is not `given_in` ("": not known)."""
     now = here()
     if given_in and now != given_in:
         for url in urls:
@@ -37,12 +37,12 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
 
 
 def is_relative(url: str) -> bool:
-    """Return whether a URL is a relative path, which refers to a file in the working directory."""
+    """Return whether a URL is a relative path, which refers to a file in the working folder."""
     return "://" not in url and not os.path.isabs(url)
 
 
 def given_in(urls: Iterable[str]) -> str | None:
-    """Return the working directory, to be recorded with relative paths; None if no path in `urls` is relative."""
+    """Return the working folder, to be recorded with relative paths; None if no path in `urls` is relative."""
     return (here() or None) if any(map(is_relative, urls)) else None
 
 
@@ -50,9 +50,9 @@ def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool])
     """Return the current path of a recorded URL.
 
     A relative path refers to a file in `folder`. If `folder` no longer exists, as after the whole project was moved,
-    the path refers to a file in the current working directory, if `is_same` returns True for that file.
+    the path refers to a file in the current working folder, if `is_same` returns True for that file.
 
-    - folder: the working directory in which the URL was given; None if it is not known.
+    - folder: the working folder in which the URL was given; None if it is not known.
     """
     if not folder or not is_relative(url) or folder == here():
         return url
@@ -77,7 +77,7 @@ def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
 
 
 class Stays(contextlib.AbstractContextManager["Stays"]):
-    """Restores the working directory if a user's function changed it in the `with` block, and raises FunctionFailed.
+    """Restores the working folder if a user's function changed it in the `with` block, and raises FunctionFailed.
 
     Attributes:
         name: the function's name, for the message.
@@ -103,7 +103,7 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
             self._back()
 
     def check(self) -> None:
-        """Raise FunctionFailed if the working directory has changed since the block began, and restore it."""
+        """Raise FunctionFailed if the working folder has changed since the block began, and restore it."""
         if now := self._back():
             msg = (
                 f"{self.name} changed the working folder to {now}, where relative paths of the run mean other files; "
@@ -112,7 +112,7 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
             raise FunctionFailed(msg)
 
     def _back(self) -> str:
-        """Return the changed working directory, after changing back; "" if it has not changed."""
+        """Return the changed working folder, after changing back; "" if it has not changed."""
         now = here()
         if not self.folder or now == self.folder:
             return ""

@@ -78,7 +78,7 @@ def _stored(row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def _scan(reader: Reader, row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return documents of a file, each read from its position, or all from its beginning if that is not possible."""
+    """Return documents of a file, each read from its position or, if that is impossible, all from the beginning."""
     enters, found = reader.enters(row.url), dict[int, dict[str, Any]]()
     if not enters and files.size(row.url) > MAX_SCAN_BYTES:
         return found

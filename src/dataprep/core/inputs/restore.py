@@ -90,7 +90,7 @@ def _inside(value: Any, path: Sequence[str], text: str) -> Any:
 
 
 def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
-    """Return values of JSON as an array of a type if they can be, else of their own; objects of no one type as JSON."""
+    """Return JSON values as an array of a type if possible, else of their own type; mixed objects become JSON."""
     errors = (pa.ArrowException, TypeError, ValueError, OverflowError)
     if kind is not None and not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind):
         with contextlib.suppress(*errors):

@@ -60,7 +60,7 @@ class Dataset(Documents):
             sets no limit.
         last: an object that remembers the batch that was read last; None if no batch is remembered.
         hashes: the known content hashes of input files, which are not computed again.
-        given_in: the working directory in which `url` was given.
+        given_in: the working folder in which `url` was given.
     """
 
     parts: tuple[Part, ...]
@@ -73,7 +73,7 @@ class Dataset(Documents):
     given_in: str = field(default_factory=here, compare=False, repr=False)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given and the working directory has changed since then."""
+        """Raise PlanError if a relative path was given and the working folder has changed since then."""
         if self.url is not None:
             check_here(self.given_in, [self.url])
         for part in self.parts:

@@ -96,7 +96,7 @@ class Documents:
             yield from batch.to_pylist()
 
     def __getitem__(self, position: int | slice) -> Any:
-        """Return the document at a position as a dict, or those of a slice as a list of dicts; -1 is the last one.
+        """Return the document at a position, as a dict, or the documents of a slice, as a list; -1 is the last one.
 
         All documents before the position are read. Raises IndexError if there is no such document.
         """
@@ -177,7 +177,7 @@ class Documents:
         Args:
             restore: as in `to_arrow`; the result is then in memory.
 
-        Requires the extra `hf`.
+        Needs the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
         self.check_here()
@@ -203,7 +203,7 @@ class Documents:
             options: options of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
                 token=.
 
-        Requires the extra `hf`.
+        Needs the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)
@@ -268,7 +268,7 @@ def _check_ours(url: str) -> None:
 
 
 def _columns_of(url: str) -> list[str]:
-    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if there is none."""
+    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if it is empty."""
     with files.open_raw(url) as f:
         head = f.read(4)
         f.seek(0)

@@ -276,7 +276,7 @@ class Ledger:
             self._quotes.keep(OTHER, id_, first_missing(before.as_py(), after.as_py()))
 
     def _quotable(self, id_: int) -> tuple[Batch, int] | None:
-        """Return the batch and the row of a document that is not accounted for; None if it is too long to be quoted."""
+        """Return the batch and row of a document not yet accounted for; None if it is too long to be quoted."""
         for held in self._held:
             rows, _ = held.rows(np.array([id_], np.uint64))
             if len(rows):

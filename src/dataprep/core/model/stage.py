@@ -34,13 +34,13 @@ class Declared:
     given_in: str  # the working folder in which the object was made, which its relative paths mean
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Return a new object that records the working directory; a copy in another process keeps the original's."""
+        """Return a new object that records the working folder; a copy in another process keeps the original's."""
         made = super().__new__(cls)
         object.__setattr__(made, "given_in", here())
         return made
 
     def check_here(self) -> None:
-        """Raise PlanError if a parameter is a file's relative path and the working directory has changed since then."""
+        """Raise PlanError if a parameter is a file's relative path and the working folder has changed since then."""
         if self.given_in != here():
             known = fields(self) if is_dataclass(self) else tuple[Any, ...]()
             values = [getattr(self, one.name) for one in known if one.init]

@@ -180,7 +180,7 @@ class Folder:
 
     @property
     def origin(self) -> Origin | None:
-        """The input files, by paths that are valid in this working directory; None if they are hidden or unknown."""
+        """The input files, by paths that are valid in this working folder; None if they are hidden or unknown."""
         found = self.origin_as_given
         return None if found is None else from_here(found)
 
@@ -326,7 +326,7 @@ def home_of(url: str) -> Folder | None:
 
 
 def from_here(origin: Origin) -> Origin:
-    """Return the input files with paths relative to this working directory, not to the one in which they were given."""
+    """Return the input files with paths relative to this working folder, not to the one in which they were given."""
     if not origin.given_in or origin.given_in == here():
         return origin
     shards: dict[str, Mapping[str, str]] = {}

@@ -30,7 +30,7 @@ ADVICE = "allow more memory, or run the task with Serial() to find what ends the
 
 @dataclass(frozen=True)
 class Ray:
-    """Runs tasks on a Ray cluster, over storage that all nodes can read; requires the extra `ray`.
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
 
     Args:
         address: the address of the cluster, as for `ray.init`.
@@ -154,12 +154,12 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
 def _work_elsewhere(
     theirs: dict[str, str], path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
 ) -> tuple[bytes, None] | tuple[None, bytes]:
-    """Run a task in a Ray worker, with the driver's module search path and, if it exists, its working directory.
+    """Run a task in a Ray worker, with the driver's module search path and, if it exists, its working folder.
 
     Args:
         theirs: the versions of the driver.
         path: the module search path of the driver.
-        folder: the working directory of the driver.
+        folder: the working folder of the driver.
         task: the pickled task.
         item: the pickled item.
         apart: the Runner in whose process the task runs; None if the task runs in the Ray worker itself.

@@ -300,7 +300,7 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 
 
 def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
-    """Run a task in a worker process, in the working directory of the program that sent it; return the result.
+    """Run a task in a worker process, in the working folder of the program that sent it; return the result.
 
     Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not unpickle,
     which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is

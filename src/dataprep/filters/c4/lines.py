@@ -71,7 +71,7 @@ def _anchor(word: bytes) -> tuple[int, int, int, int]:
 
 
 def _rank(byte: int) -> int:
-    """Return a rank: small for rare bytes (digits, signs), then letters; lead bytes of other scripts are common."""
+    """Return a rank: small for rare bytes (digits, signs), then letters; other scripts' lead bytes are common."""
     return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
 
 

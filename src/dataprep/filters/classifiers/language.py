@@ -66,7 +66,7 @@ class Language(ScoredFilter):
             `min_score`.
 
     The drop reasons are "other_language", "language_score", and with `mixed` "language_share". Existing columns with
-    these names are overwritten. Requires the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
+    these names are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
     compiled: ClassVar[bool] = True

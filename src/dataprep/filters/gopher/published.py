@@ -112,7 +112,7 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
 
 @kernel(_nrt=False)
 def _count_text(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
-    """Count the code points, the `#` and the ellipses of a text; DCLM counts ". . ." too, each of three kinds apart."""
+    """Count the code points, `#` and ellipses of a text; DCLM also counts ". . .", each of three kinds separately."""
     i, dots, spread = a, 0, 0
     while i < b:
         c, size = code_point(data, i)
