@@ -170,7 +170,7 @@ class Perplexity(ScoredFilter):
         return {name: pa.array(found, kind)}
 
     def _measured(self, text: str, language: str | None) -> list[tuple[float, int]]:
-        """Return log10 probability and words (and end) per line; (0, 0) if no words, NaN if no model."""
+        """Return (log10 probability, number of words and line ends) per line; (0, 0) without words, NaN if no model."""
         model, pieces = self._of(language or "")
         if model is None:
             return [(float("nan"), 1)] * (text.count("\n") + 1)

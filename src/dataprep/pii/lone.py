@@ -43,7 +43,7 @@ _MORE = re.compile(r"[(+]?[0-9](?:[ ./()-]{0,2}[0-9]){7,12}(?![0-9])")
 
 
 def is_lone(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is the only number of a sentence about no other thing, in groups as of a phone."""
+    """Return whether text[start:end], grouped as a phone number, is the only one in a sentence about nothing else."""
     whole = text[start:end]
     if whole.endswith("00") or _rises(whole) or not (LONE.fullmatch(whole) or _is_pairs(whole)):
         return False
