@@ -30,7 +30,7 @@ from .older import Deduplication
 from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
-# Parameters that identify a visitor or his origin, not the page; `*` means any ending.
+# Parameters that identify a visitor or the referrer, not the page; `*` means any suffix.
 TRACKING = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl",  # Google
     "fbclid", "fb_action_ids", "fb_source", "igshid", "igsh", "twclid", "ttclid", "msclkid", "yclid", "ysclid",

@@ -151,7 +151,7 @@ class FineWebRules(NamedTuple):
     """
 
     terminal_punctuation: Marks
-    short_chars: int  # a line is short up to these many characters
+    short_chars: int  # a line of at most this many characters is short
     classes: U16
 
 

@@ -32,7 +32,7 @@ HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line 
 SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
 NETWORK = re.compile(r"\[?([0-9A-Fa-f:.]+)\]?/([0-9]{1,3})")
 Networks: TypeAlias = dict[tuple[int, int], set[int]]  # the prefixes, by (IP version, number of bits after the prefix)
-MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
+MAX_PATH = 8_192  # characters of a path that are compared; servers reject longer ones
 UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
 REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
 
@@ -80,7 +80,7 @@ class Hosts(Stage):
     allow: str | Sequence[str] = field(default=(), kw_only=True)
     banned_words: str | Sequence[str] = field(default=(), kw_only=True)
     column: str = field(default="url", kw_only=True)
-    blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent fast
+    blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent quickly
     allowed: str = field(init=False, repr=False, compare=False)
     substrings: tuple[str, ...] = field(init=False, repr=False, compare=False)
 

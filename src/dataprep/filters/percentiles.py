@@ -29,7 +29,7 @@ from .thresholds import given_fields
 
 Percents = str | tuple[float, float]
 Bounds = Mapping[str, tuple[float | None, float | None]]  # by language, "" if there is none
-NAMED = {"head": (0.0, 30.0), "middle": (30.0, 60.0), "tail": (60.0, 100.0)}  # as LLaMA's and CCNet's buckets
+NAMED = {"head": (0.0, 30.0), "middle": (30.0, 60.0), "tail": (60.0, 100.0)}  # as in LLaMA's and CCNet's buckets
 BY = "language"
 PREVIEW_CHARS = 300
 

@@ -16,7 +16,7 @@ from dataprep.store import files
 from dataprep.unicode.spaced import CHOICES
 from dataprep.unicode.text import SPACE, classes
 
-PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
+PRESET: Any = "preset"  # default of a parameter whose value the preset sets; None switches a rule off
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 

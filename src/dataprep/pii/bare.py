@@ -16,9 +16,9 @@ from .lone import is_lone
 from .plans import shows_phone
 
 FEWEST, MOST = 8, 13  # digits
-NEAREST = 2  # words before a number whose groups show that it is a phone
+NEAREST = 2  # number of words searched before a number whose groups show that it is a phone number
 ADDRESS = 60  # characters between a number and an e-mail address in a list of contacts
-NEAR = 40  # characters next to a number in which letters are read
+NEAR = 40  # characters next to a number whose letters are checked
 _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\((?=[0-9]+\)))[0-9]+)*")
 _MIXED = re.compile("(?![(])(?:[^.]*[ -].*[.]|.*[.].*[ -])")  # 880.00 79.00
 _FIGURES = re.compile(".*/[0-9]$|(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4

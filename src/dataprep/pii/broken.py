@@ -31,7 +31,7 @@ MOST = 15  # digits of a divided number
 FEWEST_PART = 2  # digits in each line
 FEWEST_BELOW = 7  # after a single digit
 REACH = 120  # bytes of each line that are read
-SHORT = 30  # characters of a line that is nothing but a label
+SHORT = 30  # characters of a line that consists only of a label
 _ENDS = ":：=;.☎📞📱\ufe0f"  # after a label that is not the whole line
 _CODE = re.compile(r"\+[0-9]{1,4}")  # that of a country
 _BEGINS = ("0", "(", "+")  # signs that begin a number of its own

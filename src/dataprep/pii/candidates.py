@@ -22,7 +22,7 @@ from .whole_runs import extends, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
-WORD_LENGTH = 16  # characters before a number in which such a word is searched
+WORD_LENGTH = 16  # characters before a number in which such a word is searched for
 MOST = 15  # digits of a number without + or 0, with 00 and the code of a country before it
 SHORTEST = 10  # digits of a number such as 333.5876781 or 347/1234567
 AHEAD = 8  # phones of a run that are resolved at a time
@@ -283,7 +283,7 @@ def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: I
             at += 1
             continue
         k, next_called = last, last + 1 if called >= 0 else -1
-        while (  # what the next number would have begun with is part of this one, if it is none
+        while (  # if no next number begins here, its would-be beginning is part of this one
             extends(points, classes, groups, at, last, k, called)
             and last_group(points, classes, groups, k + 1, next_called, groups[last, 1]) < 0
         ):

@@ -61,7 +61,7 @@ _CARD = re.compile(  # what precedes is tried after the first digit, which makes
 )
 
 
-BEFORE = 40  # characters before a short card number in which a word for cards is searched
+BEFORE = 40  # characters before a short card number in which a word for cards is searched for
 _WORD = re.compile(
     r"(?i:\b(?:cards?|visa|maestro|jcb|credit|debit|carte|tarjeta|cart[aã]o|karte|kreditkarte|kart[ay]?|carta)\b"
     r"|карт[аыуе]|بطاقة|卡|カード|카드)"

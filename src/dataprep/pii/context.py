@@ -13,7 +13,7 @@ from . import context_words as W
 from .label_words import NOT_PERSONAL, PHONE
 from .labels import UNBROKEN, trie, words
 
-PHONES, OTHERS, UNKNOWN = 1, -1, 0  # what the words near a number speak of
+PHONES, OTHERS, UNKNOWN = 1, -1, 0  # the topics of the words near a number
 BEFORE = 56  # characters before a number in which words are read
 WORDS = 6  # words before a number that are read
 AFTER = 28  # characters after a number in which words are read
@@ -44,7 +44,7 @@ _SCORES = re.compile("[1-9]?[0-9]-[1-9]?[0-9](?: [1-9]?[0-9]-[1-9]?[0-9]){2,}")
 _PLACE = re.compile("[0-9]{1,3}[.][0-9]{4,9}")
 _PLACE_BEFORE = re.compile(r"(?<![0-9.])[0-9]{1,3}[.][0-9]{4,9}[,; -]{0,4}\Z")
 _PLACE_AFTER = re.compile("[,; -]{0,4}[0-9]{1,3}[.][0-9]{4,9}(?![0-9]|[.][0-9])")
-BESIDE = 18  # characters of a coordinate, with the signs behind it
+BESIDE = 18  # characters of a coordinate, with the signs after it
 _WEAK = 2
 ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
 _PAIRS, _HIGHEST = 5, "70"  # of a lottery

@@ -31,7 +31,7 @@ NATIONAL = """
 """
 
 
-MOST_CODE, FIRST = 3, 3  # digits of a code; of a mobile phone behind it, by which it is known
+MOST_CODE, FIRST = 3, 3  # digits of a code; digits of the mobile number after it that identify it
 
 
 class Mobiles(NamedTuple):

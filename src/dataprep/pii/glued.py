@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-FEWEST, MOST = 8, 15  # digits of a number to which a word may be glued
+FEWEST, MOST = 8, 15  # digits of a number to which a word may be attached
 FEWEST_WORLD = 7  # after a +
 REACH = 28  # characters of such a number
-CUT = "\x1f"  # what is read in place of the first letter of a glued word
+CUT = "\x1f"  # the sign that replaces the first letter of an attached word
 FEWEST_WIDE, MOST_WIDE = 8, 13  # digits of a number with two blanks
 _SITE = re.compile("[0-9](?=[A-Za-z_])")
 _EXTENSION = r"(?:x|ext(?:n|ension)?|poste|anexo|ramal|interno|доб|durchwahl)"

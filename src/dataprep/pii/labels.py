@@ -16,7 +16,7 @@ from .label_words import AFTER_LABEL, AFTER_PHONE, AND, NOT_PERSONAL, PHONE
 
 UNBROKEN = r"\u0590-\u06ff\u0900-\u0fff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af"
 JOINED = 12  # characters between two numbers that a word joins, at most
-LABEL = 40  # characters before a number in which a label is searched
+LABEL = 40  # characters before a number in which a label is searched for
 
 
 def words(table: str) -> list[str]:
@@ -64,7 +64,7 @@ PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0
 _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 _BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506
-# "For orders" names what a phone is for, "order no" a number.
+# "For orders" says what a phone is for, whereas "order no" labels a number.
 _PURPOSE = re.compile(
     r"\b(?:pour|for|para|per|für|voor|для)[ \t]+(?:(?:toute|all|your|vos|votre|the|la)s?[ \t]+)?"
     r"[^\W\d_]+[ \t]{0,2}[:.]?[ \t]{0,2}\Z", re.IGNORECASE)  # fmt: skip

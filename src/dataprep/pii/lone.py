@@ -11,7 +11,7 @@ from .context import speaks_of_other
 
 NEAR = 120  # characters before and after a number in which its sentence is read
 MOST_SIGNS = 4  # between a word and a number
-PAIR = 59  # a number of a lottery is not above it
+PAIR = 59  # lottery numbers do not exceed it
 
 
 def _groups(*some: str) -> re.Pattern[str]:

@@ -15,7 +15,7 @@ from .number_plans import argentine, is_chinese, whole
 
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
 AREA = 5  # digits of an area code, at most
-COMPACT = 9  # digits without a sign that are a whole number
+COMPACT = 9  # digits that form a complete number without a sign
 LEAST = 8  # digits of a phone
 NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
 WA, SEND, ENCODED = b"wa.me/", b"phone=", b"=%2"  # before an international number without a +

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import resources
 
-FIRST = 3  # digits by which a number is known
+FIRST = 3  # leading digits that identify a number
 LONGEST_AREA = 5  # digits of an area code, with its 0
-FEWEST_AREA = 9  # digits of a number with an area code in brackets, or with a slash behind it
+FEWEST_AREA = 9  # digits of a number with an area code in brackets, or followed by a slash
 FEWEST_ZERO = 10  # digits of a number with a 0 that has two groups, or groups as of an amount or a date
 YEARS = re.compile(r"(?:19|20)[0-9]{2}[ .-](?:19|20)[0-9]{2}\Z")
 HYPHENS = re.compile("[5-9][0-9]{2}-[0-9]{3}-[0-9]{3}")  # with other signs it may be an amount

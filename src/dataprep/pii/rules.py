@@ -43,7 +43,7 @@ def _email(marks: str) -> re.Pattern[str]:
 _EMAIL, _EMAIL_OF_INDIA = _email(""), _email(_MARKS)
 _INDIAN = re.compile(f"@(?:[{_MARKS}]|(?<=[{_MARKS}]@))")
 BEFORE_AT = 66  # characters of an address before its @, at most
-# Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
+# Letters of scripts without spaces between words: text before an address, unless its whole first part is in them.
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 

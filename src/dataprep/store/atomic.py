@@ -157,7 +157,7 @@ def note(*paths: str) -> None:
     journal = journal_of(paths[0]) if paths else None
     if journal is not None:
         names = [os.path.relpath(os.path.abspath(path), os.path.dirname(journal)) for path in paths]
-        with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
+        with open(journal, "ab") as f:  # a short append is one write, so that lines of several processes are not mixed
             f.write("".join(f"\n{_line(name)}" for name in names).encode())
             f.flush()
             os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's

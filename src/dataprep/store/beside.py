@@ -22,7 +22,7 @@ from .atomic import full_disk_said, is_attempt, journal_of, journaled, note, rem
 T = TypeVar("T")
 UNFINISHED = "_unfinished"  # the name that `core/output` gives to the same folder
 READY = "ready.json"
-READINGS = 5  # at most, of files that are replaced meanwhile
+READINGS = 5  # maximum number of attempts to read files that are replaced meanwhile
 
 
 @dataclass(frozen=True)

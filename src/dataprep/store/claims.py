@@ -61,7 +61,7 @@ class Heartbeats:
     def _beat(self) -> None:
         while not self._ended.wait(BEAT):
             for url in self._urls:
-                with contextlib.suppress(OSError):  # it was removed, or the network failed: the next time
+                with contextlib.suppress(OSError):  # it was removed, or the network failed: try again next time
                     os.utime(files.path_of(url))
 
 

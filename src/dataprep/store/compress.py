@@ -34,7 +34,7 @@ WINDOW = ("requires too much memory", "Memory usage limit exceeded")  # of zstd 
 WINDOW_BYTES = 1 << 27  # that pyarrow allows
 MAX_WINDOW_BYTES = 1 << 31  # that zstd allows: --long=31
 FED = 1 << 12  # compressed bytes at a time: at most 128 MiB of output
-XZ_STATE = 16 << 20  # bytes that xz may take beside the window, which it calls dictionary
+XZ_STATE = 16 << 20  # bytes that xz may use in addition to the window, which xz calls dictionary
 _window: contextvars.ContextVar[int] = contextvars.ContextVar("window", default=WINDOW_BYTES)
 
 
@@ -181,7 +181,7 @@ class _Checked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             n = int(self.fill(memoryview(buffer)[:STEP]))
-        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
+        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner retries
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
             raise_if_short(e)

@@ -37,7 +37,7 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
     try:
         yield
     except Exception as e:
-        with contextlib.suppress(Exception):  # a full disk, for example: the first error is the one to report
+        with contextlib.suppress(Exception):  # a full disk, for example: the original error is the one to report
             if not isinstance(e, but) and any(not name.startswith(".") for name in os.listdir(folder)):
                 with whole(path) as f:
                     f.write(json.dumps({"at": _now(), "error": _sentence(e), **facts}).encode())

@@ -309,7 +309,7 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
         try:
             with fs.transaction, fs.open(path, "wb") as f:
                 yield f
-        finally:  # older versions of fsspec leave a transaction open that fails at its end
+        finally:  # older versions of fsspec leave a transaction open if it fails at its end
             fs._intrans, fs._transaction = False, None  # noqa: SLF001
         return
     with whole(path_of(url), synced=synced) as f:

@@ -136,7 +136,7 @@ def _global(fn: types.FunctionType, name: str, seen: tuple[int, ...]) -> Any:
     if isinstance(value, types.ModuleType):
         return ["module", value.__name__]
     module = getattr(value, "__module__", None)
-    if callable(value) and module != fn.__module__:  # a library: pinned
+    if callable(value) and module != fn.__module__:  # a library: its version is pinned
         return ["import", str(module), getattr(value, "__qualname__", repr(type(value)))]
     if isinstance(value, type):
         return ["class", value.__qualname__, _source(value)]

@@ -35,7 +35,7 @@ except ImportError:  # Windows
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = ".dataprep-lease"
 OURS = (".dataprep-journal", "manifest.json", "recipe.json", "run.json")  # one of them is in a folder of results
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to a file of somebody else
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to another user's file
 BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
 
 
@@ -55,7 +55,7 @@ def holder(folder: str) -> dict[str, str | int] | None:
     """
     path = os.path.join(folder, NAME)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
     except OSError:
         return None
     try:
@@ -63,7 +63,7 @@ def holder(folder: str) -> dict[str, str | int] | None:
         here = stated.get("host") == socket.gethostname()
         lives = here and _lives(stated, descriptor, path, locks=bool(locked))
         recent = time.time() - os.fstat(descriptor).st_mtime < STALE
-        if locked is False or lives or (bool(stated) and not here and recent):  # a cut lease is none
+        if locked is False or lives or (bool(stated) and not here and recent):  # a truncated lease
             return {"pid": stated.get("pid", "?"), "host": stated.get("host", "?")}
         return None
     finally:
@@ -189,7 +189,7 @@ def _acquired(path: str, folder: str) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its holder just removed it: another is made
+        os.close(descriptor)  # its holder has just removed it: a new one is created
 
 
 def _lock(descriptor: int) -> bool | None:

@@ -55,7 +55,7 @@ def refuse(folder: str) -> None:
 
 
 def _check(path: str, *, is_receipt: bool) -> None:
-    if not os.path.isfile(path):  # a pipe, say, which would wait for its writer
+    if not os.path.isfile(path):  # opening a pipe, for example, would block
         return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
         found = json.loads(data) if _OTHER.search(data := f.read()) else {}

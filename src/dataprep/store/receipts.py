@@ -121,7 +121,7 @@ def found(receipt: str) -> dict[str, Any] | None:
     except CorruptShard:
         return None
     except ReadError as e:
-        if not isinstance(e.__cause__, FileNotFoundError):  # removed since it was looked for
+        if not isinstance(e.__cause__, FileNotFoundError):  # removed after it was found
             raise
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None

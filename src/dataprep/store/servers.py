@@ -20,7 +20,7 @@ if sys.version_info < (3, 11):
     from fsspec.exceptions import FSTimeoutError
 
     LOST = (*LOST, FSTimeoutError)
-TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
+TRY_AGAIN = (408, 425, 429)  # status codes for requests that came too late, too early or too often
 
 
 @contextlib.contextmanager

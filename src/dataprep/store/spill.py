@@ -207,7 +207,7 @@ class SpilledRows:
         file, offset, size = self.file[chosen], self.offset[chosen], self.size[chosen]
         ends = np.cumsum(size)
         out = np.empty(int(size.sum()), np.uint8)
-        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # else they are adjacent: one read
+        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # otherwise adjacent: one read
         cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(order)] if len(order) else []
         for number, runs in itertools.groupby(itertools.pairwise(cuts), lambda run: int(file[run[0]])):
             with files.open_raw(self.urls[number]) as f:

@@ -117,7 +117,7 @@ class DroppedDocuments(Removed):
 
     kind: ClassVar[str] = DROPS
     columns: ClassVar[Mapping[str, pa.DataType]] = {
-        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document has them
+        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document contains them
     }
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
@@ -219,7 +219,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     labels: dict[str, Folder] = {}
     stats = {folder: (folder.record or folder.sealed).stats for folder in folders}
     by_rule = {one["name"] for some in stats.values() for one in some if one.get("cuts")}
-    for folder, some in stats.items():  # the statistics of a folder include those of the saved ones before it
+    for folder, some in stats.items():  # the statistics of a folder include those of the saved folders before it
         for one in some:
             if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)

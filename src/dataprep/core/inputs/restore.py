@@ -24,9 +24,9 @@ from ..model.part import Part
 from ..model.reader import Reader
 from .look_up import first_inputs, is_there
 
-FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
+FIRST_BYTES = 1 << 20  # of JSON Lines, the part in which the first record is searched for
 BOM = b"\xef\xbb\xbf"
-BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may be in a number that orjson would round, or refuse
+BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may occur in a number that orjson would round or reject
 
 
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:

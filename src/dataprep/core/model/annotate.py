@@ -25,7 +25,7 @@ CLUSTERS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("duplicate", pa.string()),  # the reason for which the document would be dropped; null: it would not
         pa.field("cluster", pa.uint64()),  # the document that would be kept; null: not known
-        pa.field("cluster_dataset", pa.string()),  # its Dataset; null: this one
+        pa.field("cluster_dataset", pa.string()),  # the Dataset of that document; null: this one
         pa.field("cluster_size", pa.int64()),
         pa.field("similarity", pa.float32()),
     ]
@@ -34,7 +34,7 @@ CENTROIDS = pa.schema(
     [
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("centroid", pa.int32()),  # number of the nearest centroid
-        pa.field("centroid_similarity", pa.float32()),  # the cosine to it
+        pa.field("centroid_similarity", pa.float32()),  # the cosine to the nearest centroid
     ]
 )
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}

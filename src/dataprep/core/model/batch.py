@@ -29,7 +29,7 @@ SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in FIXED
 
 MAX_ROWS = 16_384
 MAX_BYTES = 8 << 20  # of text: big enough to hide per-batch costs, small enough to stay near the cache
-POSITION_BITS = 40  # a position inside one file: 1 TiB; leaves 16.7 million files
+POSITION_BITS = 40  # bits for a position inside one file: 1 TiB; leaves 16.7 million files
 
 
 def doc_id(file: int, position: int) -> int:

@@ -29,7 +29,7 @@ from .ledger import Ledger, watch
 from .reader import Slice
 
 HEAD_CHARS = 60
-PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # they say what is wrong, or are tried again
+PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # their messages are clear, or they are retried
 T = TypeVar("T")
 END = object()
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

@@ -40,8 +40,8 @@ from .tables import SCHEMAS, Unread, read_rows
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
-SPREAD = 8  # parts that a sample is taken from
-MOST_SOURCES = 64  # of which a sample has the beginning, too
+SPREAD = 8  # parts from which a sample is taken
+MOST_SOURCES = 64  # sources of which a sample also contains the beginning
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from dataprep.store.stopping import no_ctrl_c
 
-AT_ONCE = 0.1  # seconds until a process that was killed is gone
+AT_ONCE = 0.1  # seconds until a killed process has ended
 
 if sys.platform == "linux":
     from multiprocessing import forkserver, popen_forkserver, resource_tracker

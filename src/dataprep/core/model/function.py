@@ -32,7 +32,7 @@ class _Function(Stage):
             msg = f"{type(self).__name__} must be given a function, not {self.fn!r}"
             raise PlanError(msg)
         if self.version is None:
-            key(self.fn)  # a function that cannot be keyed fails here, not after an hour
+            key(self.fn)  # a function that has no key fails here, not after an hour
         parameter_names(self.fn)
 
     @property

@@ -78,8 +78,8 @@ class Ledger:
     _quotes: Quotes = field(default_factory=lambda: Quotes(EXAMPLES))
     _states_rules: bool = False  # whether the stage calls `trim` or `cut`
     _new_cuts: list[pa.RecordBatch] = field(default_factory=list)  # of documents that are not returned yet
-    _held: list[HeldBatch] = field(default_factory=list)  # the batches of which documents are not accounted for
-    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
+    _held: list[HeldBatch] = field(default_factory=list)  # the batches with documents that are not accounted for
+    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the last id that was returned, if any
 
     def __post_init__(self) -> None:
         self.record = StageStats(self.stage)

@@ -20,10 +20,10 @@ Batch: TypeAlias = pa.RecordBatch
 RowOf: TypeAlias = Callable[[int], tuple[Batch, int] | None]
 Quote: TypeAlias = tuple[int, int, str, str]  # as the first fields of an Example: rank, id, source, text
 
-QUOTED_BYTES = 1 << 20  # a longer document is not quoted, which would take time and memory
+QUOTED_BYTES = 1 << 20  # a longer document is not quoted, since this would take time and memory
 QUOTED_CHARS = 500  # held, of which statistics show `EXAMPLE_CHARS`: what a later stage masks may begin before the end
-ANCHORS = 24, 8  # characters that are equal where two texts are the same again
-LINE = 1_000  # characters within which the beginning of a line is looked for
+ANCHORS = 24, 8  # number of equal characters after which two texts count as the same again
+LINE = 1_000  # characters within which the beginning of a line is searched for
 
 
 @dataclass
@@ -130,7 +130,7 @@ def _same(a: str, i: int, b: str, j: int) -> int:
     """Return the number of equal characters of two texts, starting at `i` and `j`."""
     low, high = 0, min(len(a) - i, len(b) - j)
     step = 64
-    while low < high:  # steps double while they are equal, and are halved after
+    while low < high:  # steps double while the texts are equal, and are then halved
         size = min(step, high - low)
         if a[i + low : i + low + size] == b[j + low : j + low + size]:
             low, step = low + size, step * 2

@@ -31,7 +31,7 @@ class Declared:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
-    given_in: str  # the working folder in which the object was made, which its relative paths mean
+    given_in: str  # the working folder in which the object was created, to which its relative paths refer
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         """Return a new object that records the working folder; a copy in another process keeps the original's."""

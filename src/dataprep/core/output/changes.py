@@ -15,7 +15,7 @@ from .state import TOKENS, Origin, OriginFile, Recipe
 ZSTD = "zstd"  # the codec if none is stated
 UNKNOWN = "its input or its code has changed"
 UNLISTED = f"{UNKNOWN}; it is not known which, since no input files are listed, for example because a stage hides them"
-LONGEST = 60  # characters of a value that are shown
+LONGEST = 60  # characters of a value in a message
 SHOWN = 5  # names of files in a sentence
 SEALED = "Sealed"  # the reader of shards of Datasets
 
@@ -121,7 +121,7 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
-    if [one["label"] for one in old] == [TOKENS]:  # who made them is not stated, nor are all settings
+    if [one["label"] for one in old] == [TOKENS]:  # the record does not state who made them, nor all settings
         (known,) = (one["fields"] for one in old)
         old = [{**one, "fields": {n: known.get(n, v) for n, v in one["fields"].items()}} for one in new]
     names = [[one["label"] for one in stages] for stages in (old, new)]

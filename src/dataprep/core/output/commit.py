@@ -192,7 +192,7 @@ class Output(Generic[T]):
         and `replace` is False; InUse if another process is writing into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
-            if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file
+            if files.is_local(self.url):  # a failure, or the end of the process after the last file
                 failure.forget(files.path_of(self.url))
                 lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
@@ -310,7 +310,7 @@ class Output(Generic[T]):
 
         - names: the names of the files in the folder.
         """
-        if kind == TOKENS:  # beside which other files may be
+        if kind == TOKENS:  # other files may be next to it
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
             return owned.foreign(self.url, own)
@@ -388,7 +388,7 @@ def _settle(out: str) -> None:
     _settle_receipts(folder, begun)
     owned.remove(out, _steps_but(folder, keeps))
     owned.remove(out, [files.join(UNFINISHED, name) for name in files.listdir(begun.url) if name != RECIPE])
-    if files.exists(begun.path(RECIPE)):  # last, since it tells a repeated call what to do
+    if files.exists(begun.path(RECIPE)):  # last, since a repeated call needs it to know what to do
         owned.move((begun.path(RECIPE), folder.path(RECIPE)))
     owned.remove(out, [UNFINISHED, PRUNED])
     owned.settle(out)

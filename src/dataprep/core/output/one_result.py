@@ -16,9 +16,9 @@ from dataprep.store import beside, files, lease
 from .layout import MANIFEST, RECIPE, Folder, inside, replaced
 
 T = TypeVar("T")
-Records = Mapping[str, object]  # what is another value for each record after it was replaced
+Records = Mapping[str, object]  # for each record, a value that differs after the record was replaced
 FIXED = ("tokenizer.json", "receipt.json", "preset.json")  # records of results with fixed file names
-TRIES = 5  # to open a result that is replaced meanwhile
+TRIES = 5  # attempts to open a result that is replaced meanwhile
 
 
 @contextlib.contextmanager

@@ -249,7 +249,7 @@ def remove_all(url: str) -> tuple[int, list[str]]:
         freed = remove(url, files.listdir(url))
         left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
         for home in emptied:
-            with contextlib.suppress(FileNotFoundError):  # the journal of a folder around it listed it
+            with contextlib.suppress(FileNotFoundError):  # the journal of a parent folder listed it
                 os.unlink(os.path.join(home, JOURNAL))
     for home in emptied:  # without the lease, which is a file
         remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
@@ -346,7 +346,7 @@ def _result(home: str) -> str:
 def _record(url: str) -> dict[str, Any]:
     try:
         found = files.read_json(url) if not files.is_local(url) or os.path.isfile(url) else {}
-    except (DataprepError, OSError):  # not one of ours, or cut
+    except (DataprepError, OSError):  # not a journal of ours, or truncated
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -359,6 +359,6 @@ def relative(url: str, out: str) -> str:
     """Return the path of a file relative to the folder `out`."""
     if files.is_local(out):
         home = os.path.abspath(files.path_of(out))
-    else:  # of a remote URL there may be several spellings
+    else:  # a remote URL can be spelled in several ways
         url, home = files.fs_of(url)[1], files.fs_of(out)[1]
     return url.removeprefix(home.rstrip("/")).lstrip("/")

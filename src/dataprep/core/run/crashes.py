@@ -7,8 +7,8 @@ from typing import Any
 
 from dataprep.errors import WorkerDied
 
-ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
-MAX_CRASHES = 2  # of workers that did nothing else
+ATTEMPTS = 3  # attempts at an item whose worker died, or that met network errors
+MAX_CRASHES = 2  # deaths of workers that ran no other item
 
 
 class Quarantined(WorkerDied):

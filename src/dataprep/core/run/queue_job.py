@@ -61,7 +61,7 @@ class SentTask:
     def enter(self) -> None:
         """Extend the module search path, and change to the working folder if it exists."""
         sys.path.extend(one for one in self.path if one not in sys.path)
-        with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+        with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
             os.chdir(self.folder)
 
     def __call__(self, item: Any) -> Any:

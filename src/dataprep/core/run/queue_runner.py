@@ -24,8 +24,8 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
-SHORT, LONG = 0.005, 0.5  # seconds between two looks for a result
-PATIENCE = 60.0  # seconds without a change after which a process counts as dead
+SHORT, LONG = 0.005, 0.5  # seconds between two checks for a result
+PATIENCE = 60.0  # seconds without a change after which a process is considered dead
 ALONE = 15.0  # seconds without a worker after which the user is told
 
 

@@ -23,8 +23,8 @@ from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local
 
-LOOK = 0.2  # seconds between two looks for tasks
-LISTED = 5.0  # seconds between two looks for tasks of dead workers
+LOOK = 0.2  # seconds between two checks for tasks
+LISTED = 5.0  # seconds between two checks for tasks of dead workers
 
 
 def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
@@ -101,7 +101,7 @@ class _Worker:
                 answer = (bytes(cloudpickle.dumps(result)), None)
             except Exception as e:  # noqa: BLE001 - raised again by the Runner
                 answer = (None, bytes(cloudpickle.dumps(portable(e))))
-            except BaseException:  # this worker is stopped: another one takes the task at once
+            except BaseException:  # this worker is stopped, so that another one can take the task at once
                 files.remove(taken.claim)
                 raise
             if not job.is_ended:
@@ -155,7 +155,7 @@ class _Tasks:
         if self.refused or job.is_ended or self._refuses():
             return None
         end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
-        end = job.stated.items if end is None else end  # behind an error, no item is begun
+        end = job.stated.items if end is None else end  # after an error, no item is begun
         while self.cursor < end:
             index, self.cursor = self.cursor, self.cursor + 1
             if claim(job.claim_of(index, 1)):

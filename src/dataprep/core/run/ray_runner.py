@@ -89,7 +89,7 @@ class Ray:
         options = {"num_cpus": self.num_cpus, "resources": dict(self.resources or {}), "max_retries": self.max_retries}
         remote = ray.remote(**options)(_work_elsewhere)
         sent = cloudpickle.dumps(task)
-        most = n + (self.memory is None)  # one more: no worker waits
+        most = n + (self.memory is None)  # one extra, so that no worker is idle
         waiting = iter(enumerate(items))
         busy: dict[Any, int] = {}  # index of the item, by the reference of its task
         done: dict[int, bytes | Exception] = {}  # by index of the item
@@ -169,14 +169,14 @@ def _work_elsewhere(
         if this text is not UTF-8.
     """
     sys.path.extend(p for p in path if p not in sys.path)
-    with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+    with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
         os.chdir(folder)
     try:
         differ = difference(theirs)
         require(not differ, f"{platform.node()} has {differ}; install the same versions there, or pass runtime_env=")
         if apart is None:
             return work(task, item), None
-        own = kept(apart, lambda: apart)  # whose process later tasks use, too
+        own = kept(apart, lambda: apart)  # the process is reused by later tasks
         return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)])))), None
     except Exception as e:  # noqa: BLE001 - raised again by the driver
         return None, bytes(cloudpickle.dumps(portable(e)))

@@ -36,7 +36,7 @@ from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 T = TypeVar("T")
 R = TypeVar("R")
 
-WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
+WORKER_BYTES = 600 << 20  # the most memory that a worker needs (541 MB on 3 GB of text): benchmarks/RESULTS.md
 ADVICE = {
     TIME: "allow more time",
     **dict.fromkeys((MEMORY, "SIGKILL"), "use fewer workers, or Serial(), if memory ran out"),
@@ -217,14 +217,14 @@ class Local:
                 while True:
                     try:
                         pool = self._own.started(workers)
-                        most = 1 if crashes.counts else workers + 1  # one more: none waits
+                        most = 1 if crashes.counts else workers + 1  # one extra, so that no worker is idle
                         while True:
                             busy = [future for _, future in running.values() if not future.done()]
                             free = len(busy) < most and _goes_on(running, workers)
                             if waiting and (free or wanted not in running):
                                 index, item = waiting[0]
                                 running[index] = (item, _submit(pool, task, item, self.timeout))
-                                waiting.popleft()  # not before: submit may find the pool broken
+                                waiting.popleft()  # not earlier: submit may find the pool broken
                             elif running[wanted][1].done():
                                 break
                             else:
@@ -315,7 +315,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     except KeyboardInterrupt:
         raise
     except BaseException as e:
-        if is_stop(e):  # SIGTERM, which the pool would take for a result
+        if is_stop(e):  # SIGTERM, which the pool would mistake for a result
             os._exit(128 + signal.SIGTERM)
         sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
         if sent is e:

@@ -23,7 +23,7 @@ from ..model.stage import Head
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
 HEAD_BYTES = 4 << 20  # of a compressed file, whose ratio is measured
-MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
+MOST_PACKED = 20  # bytes of text per byte of a compressed file; rarely more
 
 
 @dataclass(frozen=True)

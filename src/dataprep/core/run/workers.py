@@ -31,8 +31,8 @@ GUARD = (
     "Local starts fresh Python processes, which import your script first: "
     'put its work under `if __name__ == "__main__":` (or use dp.tools.Serial())'
 )
-POLL = 0.1  # seconds between two looks at the memory of workers
-TIME, MEMORY = "time", "memory"  # why a worker was ended
+POLL = 0.1  # seconds between two checks of the memory of workers
+TIME, MEMORY = "time", "memory"  # reasons for which a worker was ended
 TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes after SIGTERM, which `_begin` handles
 TIMED = hasattr(signal, "setitimer")  # not on Windows
 

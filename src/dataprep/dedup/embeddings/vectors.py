@@ -50,7 +50,7 @@ def to_grid(vectors: F64) -> I16:
             largest = max(largest, abs(vectors[i, j]))
         if largest == 0.0:
             continue
-        for j in range(d):  # one after the other: the sum does not depend on how many rows there are
+        for j in range(d):  # sequential, so that the sum does not depend on the number of rows
             x = vectors[i, j] / largest
             total += x * x
         factor = scale / np.sqrt(total)
@@ -95,7 +95,7 @@ class UserVectors:
         answer = blame.called(name, lambda some: self.fn(some.column("text").to_pylist()), batch)
         try:
             found = np.asarray(answer, np.float64)
-        except (TypeError, ValueError):  # rows of different lengths, or not numbers
+        except (TypeError, ValueError):  # rows of different lengths, or values that are not numbers
             found = np.zeros(0)
         require(
             found.ndim == 2 and len(found) == len(texts) and found.shape[1],

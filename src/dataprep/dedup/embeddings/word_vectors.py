@@ -29,7 +29,7 @@ from .vectors import F64, I16, LENGTH, to_grid
 
 RARE = 4096  # random vectors for the other words
 COMMON = 2  # directions removed, of words and again of documents
-COMMON_DOCS = 1000  # fewer do not show what most share
+COMMON_DOCS = 1000  # fewer documents do not show what most have in common
 
 
 class WordTable(NamedTuple):
@@ -51,7 +51,7 @@ def without_common(vectors: F64, sample: I16) -> F64:
 
     vectors, and the result: float64[m, dim].
     """
-    exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
+    exact = sample.astype(np.float64)  # sums of products of integers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
 

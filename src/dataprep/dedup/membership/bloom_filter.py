@@ -63,7 +63,7 @@ class FilterSize:
     def expected_errors(self, n_entered: int) -> float:
         """Return the expected number of false positives while `n_entered` new keys are entered."""
         wrong = 0.0
-        for _ in range(20):  # those count too, since their bits are as random; every round halves the error
+        for _ in range(20):  # those count too, since their bits are equally random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
             rates = (1 - np.exp(-at / self.slice_bits)) ** self.n_slices
             wrong = float(np.mean((rates[1:] + rates[:-1]) / 2) * at[-1])

@@ -165,7 +165,7 @@ class MatchUnits(Pass[int]):
         for records in each_section(self._urls, partition, RECORD):
             if rounds > 1:
                 own = records[(records["b"] >> np.uint64(40)) % np.uint64(rounds) == number]
-                own.flags.writeable = False  # or the kernel would be compiled again
+                own.flags.writeable = False  # otherwise the kernel would be compiled again
             repeats = seen.enter(records if rounds == 1 else own)
             facts["duplicates"] += len(repeats)
             yield repeats

@@ -52,7 +52,7 @@ class CompareRecords(Pass[int]):
     width: int
     word_split: str
     n_parts: int
-    n_shared: int  # partitions of many hashes; later ones have one hash each
+    n_shared: int  # partitions with many hashes; each later one has one hash
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:

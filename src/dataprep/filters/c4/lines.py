@@ -208,7 +208,7 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
         a += size
         entry = int(lower[point])
         small = entry & POINT
-        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is as others
+        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is treated like other sigmas
         if entry & DOTTED:
             w = put(folded, w, 0x307)
     return w

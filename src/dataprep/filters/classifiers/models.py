@@ -326,5 +326,5 @@ def _walker(identifier: Any, plain: Any) -> Any:
     fast = Walker.__new__(Walker)
     for name in identifier.__slots__:
         setattr(fast, name, getattr(plain, name))
-    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: each product converts it otherwise
+    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB instead of 28 MB: each product converts it otherwise
     return fast

@@ -203,7 +203,7 @@ def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
         if entry & IN_WORD:
             letters += 1
             small = np.int64(entry & POINT)
-            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are one
+            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are treated as one
             if letters > max_letters:
                 return np.uint64(0)
     return mix64(h)
