@@ -28,19 +28,19 @@ import sys
 from typing import Any
 
 SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN}
-NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib say it
+NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib state it
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
 _SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it
 _USER = re.compile(r"[^@/:%]*:[^@]*(?:@|%40)(?:[^?']*@)?|[^'@/%]*?(?:@|%40)(?:[^'@/]*@)*", re.IGNORECASE)
-_QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # with an equals sign behind it
+_QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # followed by an equals sign
 _HTTP_QUERY = re.compile(r"(?:\?|%3F)(?=[\w%+/&-])", re.IGNORECASE)
-_SPACED = re.compile(  # a password with spaces, but no port with words behind it
+_SPACED = re.compile(  # a password with spaces, but no port followed by words
     r"(?<=//)[^\s/@:?#\"']{0,256}:(?!\d*[\s,;.)])[^\s/@?#\"']{1,256}(?: [^\s/@?#\"']{1,256}){1,8}(?=@)"
 )
-_LATER = re.compile(r"(?:\?|%3F)[\w.%-]{1,64}=[^\s\"'<>)]*", re.IGNORECASE)  # behind a space in the path of a URL
-_SIGNED = re.compile(  # without the scheme and host, as libraries of HTTP print it
+_LATER = re.compile(r"(?:\?|%3F)[\w.%-]{1,64}=[^\s\"'<>)]*", re.IGNORECASE)  # after a space in the path of a URL
+_SIGNED = re.compile(  # without the scheme and host, as HTTP libraries print it
     r"(?<=[?&;#])((?:x-(?:amz|goog)-)?(?:signature|credential|security-token)|sig|(?:access|id|auth)_token|token"
     r"|awsaccesskeyid|googleaccessid|api_?key|password|secret)=[^\s&\"'<>)]+", re.IGNORECASE
 )
@@ -191,7 +191,7 @@ class FunctionFailed(DataprepError):
 def portable(error: BaseException) -> BaseException:
     """Return the error if another process can unpickle it, otherwise a RuntimeError with the same text."""
     try:
-        if type(error).__module__ not in ("__main__", "__mp_main__"):  # which is another module there
+        if type(error).__module__ not in ("__main__", "__mp_main__"):  # which is a different module there
             pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
             return error
     except Exception:  # noqa: BLE001, S110 - whatever a class of the user raises

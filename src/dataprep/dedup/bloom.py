@@ -33,7 +33,7 @@ log = logging.getLogger("dataprep")
 
 UNITS = ("document", "paragraph", "ngram")
 MIN_CAPACITY = 1000
-MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # times the counted keys: this is too few in one run of three million
+MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # factor on the counted keys: too small in one run of three million
 ALARM = 1.1  # times the stated rate
 
 
@@ -154,7 +154,7 @@ class Bloom(Deduplication):
         return key((self.VERSION, self.units, self.threshold, self.error_rate, self.capacity))
 
     def _saved(self, old: Older) -> dict[str, Any] | None:
-        """Return the receipt of the filter of an older Dataset, if it can be extended: its capacity was given."""
+        """Return the receipt of an older Dataset's filter if it can be extended, because its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
         for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None else ():
             found = receipts.found(step.path(name)) or {}
@@ -183,7 +183,7 @@ class Bloom(Deduplication):
         counted = FilterSize(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
             self._reserve(counted.n_bytes, runner, grows=True)
-        if self.capacity is None or trial_of(runner):  # a sample needs no filter for the whole
+        if self.capacity is None or trial_of(runner):  # a sample does not need a filter for the whole input
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of removed text are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")

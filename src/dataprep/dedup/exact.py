@@ -79,7 +79,7 @@ class Exact(Deduplication):
     ignore_pattern: str | None = None
     against: str | Sequence[str] | None = None
     annotate: bool | str = False
-    _key_bits: int = field(default=64, repr=False)  # fewer give different documents equal hashes, for tests
+    _key_bits: int = field(default=64, repr=False)  # tests use fewer, to give different documents equal hashes
 
     def __post_init__(self) -> None:
         units = ("document", *UNITS)

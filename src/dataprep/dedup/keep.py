@@ -139,7 +139,7 @@ def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _times(texts: pa.Array) -> pa.Array:
-    """Return ISO 8601 texts as times in UTC, null if they are not; nanoseconds are cut to microseconds."""
+    """Return ISO 8601 texts as times in UTC, null if they are invalid; nanoseconds are truncated to microseconds."""
     texts = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
     zoned = pc.fill_null(pc.match_substring_regex(texts, ZONE), False)
     plain = _readable(pc.if_else(zoned, None, texts), pa.timestamp("us"))
@@ -147,7 +147,7 @@ def _times(texts: pa.Array) -> pa.Array:
 
 
 def _readable(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return texts as values of a type, null if they are not."""
+    """Return texts as values of a type, null if they cannot be converted."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:

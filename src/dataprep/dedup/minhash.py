@@ -186,7 +186,7 @@ class MinHash(Deduplication):
             id_: the document's id, as an integer or as "file:position".
             num_perm: the length of the signature; default: `bands` x `rows` of this stage.
 
-        Calling `update(b"five words of a shingle")` on the result adds a shingle of words. Requires the extra `dedup`.
+        Calling `update(b"five words of a shingle")` on the result adds a shingle of words. Needs the extra `dedup`.
         Raises PlanError if datasketch is older than 2.0, or if `columns=` is set.
         """
         require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads the text alone")

@@ -266,7 +266,7 @@ class _SemanticSearch:
         return partitions
 
     def _limit(self, share: float, left: int, dim: int, partitions: int) -> kmeans.CosineLimit:
-        """Cluster the remaining documents, measure how near each is to its centroid, and find the limit."""
+        """Cluster the remaining documents, measure the cosine of each to its centroid, and find the limit."""
         dropped = DroppedIds(files.join(self.out, DROPPED), self.n_parts, self.groups)
         dropped.write(decide.verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
         self._cluster(FindSecondClusters, left, dim, dropped)

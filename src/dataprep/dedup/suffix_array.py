@@ -43,7 +43,7 @@ class SuffixArray(Deduplication):
             "line": only whole lines, each with the line feed after it. A repeat that contains no whole word or line is
             kept.
         engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory
-            (12 bytes per byte of text; requires the extra `dedup`). Both engines cut the same bytes.
+            (12 bytes per byte of text; needs the extra `dedup`). Both engines cut the same bytes.
         word_split: the definition of a word: "unicode" (docs/words.md), or "regex" (runs of `\w`).
         min_remaining_chars: a document from which text was cut is dropped if fewer characters other than white space
             remain.

@@ -30,7 +30,7 @@ from .older import Deduplication
 from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
-# Parameters that identify a visitor or his origin, not the page; `*` means any ending.
+# Parameters that identify a visitor or the referrer, not the page; `*` means any suffix.
 TRACKING = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl",  # Google
     "fbclid", "fb_action_ids", "fb_source", "igshid", "igsh", "twclid", "ttclid", "msclkid", "yclid", "ysclid",
@@ -71,7 +71,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
 
 
 class _Normal:
-    """`normalize_url` with compiled choices."""
+    """`normalize_url` with precompiled options."""
 
     def __init__(self, ignore: Sequence[str], tracking: Sequence[str]) -> None:
         self.canonical = need("w3lib.url", extra="dedup").canonicalize_url
@@ -80,7 +80,7 @@ class _Normal:
         self.tracks = re.compile(f"(?:{'|'.join(names)})(?:=|$)", re.IGNORECASE).match
 
     def __call__(self, url: str) -> str:
-        """Return the normal form."""
+        """Return the normalised URL."""
         authority = AUTHORITY.match(url)
         try:
             if authority and not PLAIN.fullmatch(authority[2]):  # before w3lib, which maps names by IDNA 2003
@@ -166,7 +166,7 @@ class URLDedup(Deduplication):
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the
-    reason is "older_capture" with keep="newest", else "same_url". Requires the extra `dedup`.
+    reason is "older_capture" with keep="newest", else "same_url". Needs the extra `dedup`.
     """
 
     only_drops: ClassVar[bool] = True

@@ -24,7 +24,7 @@ from dataprep.unicode.text import LINE, classes, lowered
 from . import word_automaton as K
 from .thresholds import Threshold, check_numbers, read_list, reasons
 
-UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
+UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # languages whose scripts do not separate words
 ARABIC = ("aeb", "afb", "ajp", "apc", "apd", "ar", "arb", "arq", "ars", "ary", "arz")  # languages with these clitics
 
 

@@ -110,7 +110,7 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that determine the scores: the end marks, the length of a short line, the words, the preset."""
+        """The values that determine the scores: end marks, length of a short line, word definition and preset."""
         return self.terminal_punctuation, self.short_line_chars, self.word_split, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:
@@ -151,7 +151,7 @@ class FineWebRules(NamedTuple):
     """
 
     terminal_punctuation: Marks
-    short_chars: int  # a line is short up to these many characters
+    short_chars: int  # a line of at most this many characters is short
     classes: U16
 
 

@@ -61,7 +61,7 @@ class FineWeb2(ScoredFilter):
         language: the code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means
             `fra_Latn`.
         configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds
-            and stop words for each of 1,929 languages. Reading it requires the extra `hf`.
+            and stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
     pipeline; docs/filters.md states what each rule counts:

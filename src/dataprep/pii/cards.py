@@ -1,4 +1,4 @@
-"""Find payment card numbers: the prefixes, lengths and groups that networks issue, and a correct check digit."""
+"""Find payment card numbers by the prefixes, lengths and groups that networks issue, and by their check digit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .signs import APART, plain
 def cards(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
 
-    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that count up
-    (5180 5200 5220 5240) are a table's.
+    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that increase
+    evenly (5180 5200 5220 5240) are treated as table values.
     """
     yield from sorted([*_long_cards(text), *_short_cards(text)])
 
@@ -26,9 +26,9 @@ def _long_cards(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _short_cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each card number of 12 or 13 digits, and of JCB's of 15, after a word for cards.
+    """Yield (start, end) of each card number of 12, 13 or (JCB) 15 digits that follows a word for cards.
 
-    Without such a word, one barcode of ten that begins so would be a card.
+    Without such a word, one in ten barcodes with such a prefix would be taken for a card.
     """
     for m in _SHORT.finditer(plain(text)):
         digits = re.sub(r"\D", "", m[0])
@@ -61,7 +61,7 @@ _CARD = re.compile(  # what precedes is tried after the first digit, which makes
 )
 
 
-BEFORE = 40  # characters before a short card number in which a word for cards is searched
+BEFORE = 40  # characters before a short card number in which a word for cards is searched for
 _WORD = re.compile(
     r"(?i:\b(?:cards?|visa|maestro|jcb|credit|debit|carte|tarjeta|cart[aã]o|karte|kreditkarte|kart[ay]?|carta)\b"
     r"|карт[аыуе]|بطاقة|卡|カード|카드)"

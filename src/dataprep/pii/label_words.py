@@ -1,4 +1,4 @@
-"""Words before a number that show its meaning, as data: labels of phones and of other things."""
+"""Words before a number that indicate its meaning, as data: labels of phone numbers and of other numbers."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _MARKS = "\u0900-\u0963\u0966-\u0dff"  # the scripts of India, whose vowel signs
 
 
 def _email(marks: str) -> re.Pattern[str]:
-    """Return the pattern of an address, in which some marks are letters, too."""
+    """Return the pattern of an e-mail address in which certain marks also count as letters."""
     letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
     label = rf"{letter}(?:[\w{marks}-]{{0,61}}{letter})?"
     other = rf"(?:[^\W\d_A-Za-z]|[{marks}])" if marks else r"[^\W\d_A-Za-z]"
@@ -43,7 +43,7 @@ def _email(marks: str) -> re.Pattern[str]:
 _EMAIL, _EMAIL_OF_INDIA = _email(""), _email(_MARKS)
 _INDIAN = re.compile(f"@(?:[{_MARKS}]|(?<=[{_MARKS}]@))")
 BEFORE_AT = 66  # characters of an address before its @, at most
-# Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
+# Letters of scripts without spaces between words: text before an address, unless its whole first part is in them.
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 
@@ -75,7 +75,7 @@ _IBAN = re.compile(  # what precedes is tried after the first digit, which makes
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
     """Return the personal data of the given kinds ("email", "phone" ...) in a line, in order and without overlaps.
 
-    - more: further kinds; they have precedence over `kinds`.
+    - more: further kinds, which take precedence over `kinds`.
     """
     found: list[Match] = []
     for own in more:
@@ -105,16 +105,16 @@ _PATH = re.compile(r":[\w~.-]*/[\w.-]|:[\w.-]+\.git\b|\(")  # after git@host, af
 
 
 def _own_start(text: str, start: int) -> int:
-    """Return where an address begins without the words that scripts without spaces write directly before it."""
+    """Return the start of an address, without the words that scripts without spaces write directly before it."""
     sign = text.index("@", start)
     glued = _UNSPACED.match(text, start, sign) or _TO.match(text, start, sign)
     return glued.end() if glued else start
 
 
 def _is_file(text: str, start: int, end: int) -> bool:
-    """Return whether a match of the pattern of addresses is a file, a package, a repository, code or a part of a URL.
+    """Return whether a match of the address pattern is a file, package, repository, code or part of a URL.
 
-    Such as image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
+    Examples are image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
     """
     if text[text.rfind(".", start, end) + 1 : end].lower() in FILE_SUFFIXES:
         return True
@@ -124,7 +124,7 @@ def _is_file(text: str, start: int, end: int) -> bool:
 
 
 def _word_start(text: str, start: int, at: int) -> int:
-    """Return where the word that ends before `at` begins, not before `start`."""
+    """Return the start of the word that ends before `at`, but not before `start`."""
     return max(start, text.rfind(" ", start, at) + 1, text.rfind("\n", start, at) + 1)
 
 

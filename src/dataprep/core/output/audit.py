@@ -126,7 +126,7 @@ def _walk(folder: str, without: set[str]) -> Iterator[str]:
 
 
 def _search(search: Search, scans: Mapping[str, Scan], url: str) -> tuple[str | None, Counter[str]]:
-    """Return the first leak of a file in words, and the private strings in it that may stay."""
+    """Return the first leak in a file, as text, and the private strings in it that a rule allows."""
     scan = next((scan for end, scan in scans.items() if url.endswith(end)), strings_of)
     left: Counter[str] = Counter()
     for strings in scan(url):

@@ -67,7 +67,7 @@ class Account:
         self._enter(stage)
 
     def _enter(self, stage: Stage) -> None:
-        """Add a stage; if everything before it is private, names and quotations of it are removed or masked."""
+        """Add a stage; if everything before it is private, remove or mask its names and quotations."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:

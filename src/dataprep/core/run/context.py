@@ -115,7 +115,7 @@ def sees_all(runner: Runner) -> bool:
 
 
 def place_of(out: str, runner: Runner | None) -> str:
-    """Return the folder `out`; an absolute path if workers may be on other machines with other working directories."""
+    """Return the folder `out`; an absolute path if workers may be on other machines with other working folders."""
     is_apart = isinstance(context_of(runner).runner, (Ray, Queue)) and files.is_local(out)
     return os.path.abspath(files.path_of(out)) if is_apart else out
 

@@ -46,7 +46,7 @@ class Withdrawn(DataprepError):
 
 @dataclass(frozen=True)
 class SentTask:
-    """A task that runs in another process, with the working directory and module search path of the sending program."""
+    """A task that runs in another process, with the working folder and module search path of the sending program."""
 
     path: tuple[str, ...]
     folder: str
@@ -59,9 +59,9 @@ class SentTask:
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
     def enter(self) -> None:
-        """Extend the module search path, and change to the working directory if it exists."""
+        """Extend the module search path, and change to the working folder if it exists."""
         sys.path.extend(one for one in self.path if one not in sys.path)
-        with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+        with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
             os.chdir(self.folder)
 
     def __call__(self, item: Any) -> Any:

@@ -24,8 +24,8 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
-SHORT, LONG = 0.005, 0.5  # seconds between two looks for a result
-PATIENCE = 60.0  # seconds without a change after which a process counts as dead
+SHORT, LONG = 0.005, 0.5  # seconds between two checks for a result
+PATIENCE = 60.0  # seconds without a change after which a process is considered dead
 ALONE = 15.0  # seconds without a worker after which the user is told
 
 
@@ -105,7 +105,7 @@ class Queue:
 
 
 class _Attended:
-    """Looks after the workers of a job: tells the user if there is none, or if one refuses the job."""
+    """Monitors the workers of a job: tells the user if there is none, or if one rejects the job."""
 
     def __init__(self, queue: str, job: Job) -> None:
         self.queue, self.job = queue, job
@@ -115,7 +115,7 @@ class _Attended:
         self.next = 0.0
 
     def look(self) -> None:
-        """Look at the workers, once a second at most."""
+        """Check the workers, at most once a second."""
         now = time.monotonic()
         if now < self.next:
             return

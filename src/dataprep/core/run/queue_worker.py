@@ -23,8 +23,8 @@ from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local
 
-LOOK = 0.2  # seconds between two looks for tasks
-LISTED = 5.0  # seconds between two looks for tasks of dead workers
+LOOK = 0.2  # seconds between two checks for tasks
+LISTED = 5.0  # seconds between two checks for tasks of dead workers
 
 
 def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
@@ -52,7 +52,7 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
 
 @dataclass
 class _Taken:
-    """An item that this worker does."""
+    """An item that this worker is processing."""
 
     job: Job
     index: int
@@ -60,7 +60,7 @@ class _Taken:
 
     @property
     def claim(self) -> str:
-        """The URL of its claim."""
+        """The URL of the item's claim."""
         return self.job.claim_of(self.index, self.attempt)
 
 
@@ -72,7 +72,7 @@ class _Worker:
         self.children: dict[float | None, Local] = {}  # by time limit
 
     def work(self, idle: float | None) -> int:
-        """Do tasks until there was none for `idle` seconds; return how many were done."""
+        """Process tasks until none was available for `idle` seconds; return how many were done."""
         n, since = 0, time.monotonic()
         while idle is None or time.monotonic() - since < idle:
             taken = self._next()
@@ -101,7 +101,7 @@ class _Worker:
                 answer = (bytes(cloudpickle.dumps(result)), None)
             except Exception as e:  # noqa: BLE001 - raised again by the Runner
                 answer = (None, bytes(cloudpickle.dumps(portable(e))))
-            except BaseException:  # this worker is stopped: another one takes the task at once
+            except BaseException:  # this worker is stopped, so that another one can take the task at once
                 files.remove(taken.claim)
                 raise
             if not job.is_ended:
@@ -114,7 +114,7 @@ class _Worker:
 
 @contextlib.contextmanager
 def _withdrawn(job: Job, child: Local) -> Iterator[None]:
-    """In the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
+    """Within the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
     done, watch = threading.Event(), Watch()
 
     def look() -> None:
@@ -146,7 +146,7 @@ class _Tasks:
         self.refused = False
 
     def take(self) -> _Taken | None:
-        """Claim an item that no live worker does, and return it; None if there is none."""
+        """Claim an item that no live worker is processing, and return it; None if there is none."""
         job = self.job
         if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
             if not any(job.busy(self.watch, PATIENCE)):
@@ -155,7 +155,7 @@ class _Tasks:
         if self.refused or job.is_ended or self._refuses():
             return None
         end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
-        end = job.stated.items if end is None else end  # behind an error, no item is begun
+        end = job.stated.items if end is None else end  # after an error, no item is begun
         while self.cursor < end:
             index, self.cursor = self.cursor, self.cursor + 1
             if claim(job.claim_of(index, 1)):
@@ -164,7 +164,7 @@ class _Tasks:
         return self._lost(end)
 
     def _lost(self, end: int) -> _Taken | None:
-        """Claim an item whose worker has died, or has given it back."""
+        """Claim an item whose worker has died or has returned the item."""
         now = time.monotonic()
         if now - self.listed < min(LISTED, PATIENCE):
             return None
@@ -183,7 +183,7 @@ class _Tasks:
         return None
 
     def _refuses(self) -> bool:
-        """Return whether this worker differs from the Runner in a version; the Runner is told."""
+        """Return whether a version of this worker differs from the Runner's; if so, inform the Runner."""
         differ = difference(self.job.stated.versions)
         self.refused = bool(differ)
         if differ:

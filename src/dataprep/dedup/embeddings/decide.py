@@ -35,7 +35,7 @@ VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4"
 NEAREST = np.dtype([("id", "<u8"), ("centroid", "<i4"), ("cosine", "<i2")])
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
-HELD_BYTES = 64 << 20  # of vectors of a partition; one that has more is read in blocks
+HELD_BYTES = 64 << 20  # bytes of the vectors of a partition; a larger partition is read in blocks
 KEPT_BYTES = 64 << 20  # of vectors of kept documents, as float32
 ROWS, COLUMNS = 1024, 4096  # of a matrix of products
 CLOSEST, FARTHEST = "closest", "farthest"  # which of the copies is kept, by its cosine to the centroid
@@ -86,7 +86,7 @@ class AssignClusters(Pass[Part]):
         return {}
 
     def _ranks(self, ranks: U64, similar: npt.NDArray[np.int16]) -> U64:
-        """Return the ranks in keep order: by the cosine to the centroid, if `keep` states so."""
+        """Return the ranks in order of preference: by the cosine to the centroid, if `keep` states so."""
         by_centroid = (similar.astype(np.int64) + UNITS).astype(np.uint64)
         return {FARTHEST: by_centroid, CLOSEST: ~by_centroid}.get(self.keep, ranks)
 
@@ -160,7 +160,7 @@ class DecideClusters(Pass[int]):
     n_groups: int
     limit: int  # ten-thousandths: a document is dropped if its cosine to a kept one is more
     n_old: int = 0  # the first parts, of older Datasets, whose documents are all kept
-    drops_all: bool = False  # also the new documents for which others are dropped
+    drops_all: bool = False  # whether to drop also the new documents for which others are dropped
     held_bytes: int = HELD_BYTES
     kept_bytes: int = KEPT_BYTES
 

@@ -32,9 +32,9 @@ from dataprep.unicode.text import U64
 from .vectors import F32, F64, I16, UNITS, VectorBlock, blocks, lengths, to_grid
 
 I32: TypeAlias = npt.NDArray[np.int32]
-SAMPLE_BYTES, SAMPLE_DOCS = 64 << 20, 256  # of vectors; per cluster (faiss's choice): more changes little
+SAMPLE_BYTES, SAMPLE_DOCS = 64 << 20, 256  # bytes of vectors; vectors per cluster (faiss's choice): more change little
 ITERATIONS = 10
-WHOLE = 1 << 15  # up to so many documents are one cluster: comparing all pairs takes 2 s
+WHOLE = 1 << 15  # up to this number, documents form one cluster: comparing all pairs takes 2 s
 MAX_CLUSTERS = 16_384
 PRODUCTS = 4 << 20  # of float32 in memory at once
 ROW = np.dtype([("id", "<u8"), ("cosine", "<i2")])

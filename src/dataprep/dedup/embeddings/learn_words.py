@@ -29,15 +29,15 @@ from dataprep.unicode.word_texts import word_texts
 from .vectors import F64, to_grid
 from .word_vectors import build, without_common
 
-SAMPLE_BYTES = 16 << 20  # of text: 12 s of training, measured; more changes little
+SAMPLE_BYTES = 16 << 20  # of text: training takes 12 s (measured); more text changes little
 LEAST_BYTES = 1 << 20  # of a part's own sample
 MAX_CHARS = 100_000  # of a document of the sample
-TRAINED_BYTES = 64 << 20  # a small sample is read more often, up to MAX_EPOCHS times
+TRAINED_BYTES = 64 << 20  # a small sample is read several times, up to MAX_EPOCHS times
 MIN_EPOCHS, MAX_EPOCHS = 5, 30
 MIN_COUNT = 5  # of a word, to be learnt
 MAX_WORDS = 1 << 16
 SIF = 1e-3  # the weight's a
-COMMON_WORDS = 100  # fewer do not show what most share
+COMMON_WORDS = 100  # fewer words do not show what most have in common
 
 
 def sample_bytes(n_parts: int) -> int:
@@ -167,7 +167,7 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
-    """Write the first vectors in fastText's text form: uniform in +-1/dim, as its own are."""
+    """Write the initial vectors in fastText's text format: uniform in +-1/dim, like fastText's own."""
     start = np.random.RandomState(seed).uniform(-1.0 / dim, 1.0 / dim, (len(names), dim))
     with files.atomic(url) as f:
         f.write(f"{len(names)} {dim}\n".encode())

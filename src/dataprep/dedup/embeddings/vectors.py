@@ -50,7 +50,7 @@ def to_grid(vectors: F64) -> I16:
             largest = max(largest, abs(vectors[i, j]))
         if largest == 0.0:
             continue
-        for j in range(d):  # one after the other: the sum does not depend on how many rows there are
+        for j in range(d):  # sequential, so that the sum does not depend on the number of rows
             x = vectors[i, j] / largest
             total += x * x
         factor = scale / np.sqrt(total)
@@ -76,7 +76,7 @@ class Embed(Protocol):
     """
 
     def __call__(self, batch: Batch) -> I16:
-        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to nothing."""
+        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to no other vector."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class UserVectors:
         answer = blame.called(name, lambda some: self.fn(some.column("text").to_pylist()), batch)
         try:
             found = np.asarray(answer, np.float64)
-        except (TypeError, ValueError):  # rows of different lengths, or not numbers
+        except (TypeError, ValueError):  # rows of different lengths, or values that are not numbers
             found = np.zeros(0)
         require(
             found.ndim == 2 and len(found) == len(texts) and found.shape[1],
@@ -161,7 +161,7 @@ class StoredVectors:
         return np.asarray(B.ids(batch) + np.uint64(self.shift), np.uint64)
 
     def _segments(self, first: np.uint64, last: np.uint64) -> Iterator[tuple[Spill, int, U64]]:
-        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are left early."""
+        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are skipped early."""
         for url in self.urls:
             with Spill(url) as spill:
                 if not spill.segments or spill.read(spill.segments - 1, 0, dtype=np.uint64)[-1] < first:

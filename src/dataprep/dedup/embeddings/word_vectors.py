@@ -29,7 +29,7 @@ from .vectors import F64, I16, LENGTH, to_grid
 
 RARE = 4096  # random vectors for the other words
 COMMON = 2  # directions removed, of words and again of documents
-COMMON_DOCS = 1000  # fewer do not show what most share
+COMMON_DOCS = 1000  # fewer documents do not show what most have in common
 
 
 class WordTable(NamedTuple):
@@ -51,7 +51,7 @@ def without_common(vectors: F64, sample: I16) -> F64:
 
     vectors, and the result: float64[m, dim].
     """
-    exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
+    exact = sample.astype(np.float64)  # sums of products of integers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
 
@@ -82,7 +82,7 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
 
 
 def _rounded(vectors: F64) -> I16:
-    """Return vectors of length 4,096 for a word of weight 1; read-only, as arrays from a file: one compilation."""
+    """Return vectors of length 4,096 for words of weight 1, read-only like arrays from a file, for one compilation."""
     out = np.rint(vectors * LENGTH).astype(np.int16)
     out.flags.writeable = False
     return out

@@ -63,7 +63,7 @@ class FilterSize:
     def expected_errors(self, n_entered: int) -> float:
         """Return the expected number of false positives while `n_entered` new keys are entered."""
         wrong = 0.0
-        for _ in range(20):  # those count too, since their bits are as random; every round halves the error
+        for _ in range(20):  # those count too, since their bits are equally random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
             rates = (1 - np.exp(-at / self.slice_bits)) ** self.n_slices
             wrong = float(np.mean((rates[1:] + rates[:-1]) / 2) * at[-1])
@@ -164,13 +164,13 @@ def full(capacity: int, found: str) -> DataprepError:
 
 @kernel(inline="always")
 def _step(x: Int) -> Int:
-    """Return the number of a key for the next slice."""
+    """Return a key's number for the next slice."""
     return (x ^ (x >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
 
 
 @kernel(inline="always")
 def _scaled(x: Int, n: Int) -> Int:
-    """Scale a number from [0, 2^64) to [0, n): x n / 2^64 without the lowest product, for any n."""
+    """Scale a number from [0, 2^64) to [0, n): x n / 2^64 without the lowest partial product, for any n."""
     shift, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     top, rest = x >> shift, x & low
     return top * (n >> shift) + (top * (n & low) >> shift) + (rest * (n >> shift) >> shift)

@@ -260,9 +260,10 @@ def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: f
 
 
 def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """Return the SPANs of the paragraphs to cut: one for those in a row, with the shorter of the gaps around them.
+    """Return the SPANs of the paragraphs to cut: one per run of them, with the shorter of the gaps around it.
 
-    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides are cut.
+    This way, no blank line appears and no paragraph break is lost. At the start or end of a text, the gaps on both
+    sides are cut.
     """
     start, end, of = found["start"], found["end"], np.repeat(np.arange(len(found["units"])), found["units"])
     begins = np.diff(of, prepend=-1) != 0

@@ -21,8 +21,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "lee2022": {"bands": 450, "rows": 20, "word_split": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
 }
 DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "word_split": "unicode", "normalize": None}
-MAX_HASHES = 256  # of bands that are chosen
-MOST_HASHES = 1 << 16  # of bands that are given
+MAX_HASHES = 256  # maximum number of rows in all bands, when chosen automatically
+MOST_HASHES = 1 << 16  # maximum number of rows in all bands, when given
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
 RATIO = 20  # containment: pairs are found up to this ratio of the lengths, with the recall
 CONTAINED_RECALL = 0.995  # at this ratio

@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
     state: U8
     kept_by: I64
     similarity: F32
-    looked: I32  # entries of indexes that the document looked at
+    looked: I32  # entries of indexes that were read for the document
 
 
 @kernel

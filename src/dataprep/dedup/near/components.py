@@ -25,7 +25,7 @@ from dataprep.unicode.text import U8, U32, U64, Int
 
 from .keys import BUCKETS, PartKeys
 
-MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
+MATCH_RECORDS = 4 << 20  # keys sorted at once: 100 MB, including the memory of the sort
 EDGES_AT_ONCE = 1 << 20
 CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in its part; its component
 
@@ -152,7 +152,7 @@ class FindComponents(Pass[int]):
     bases: tuple[int, ...]  # the number of the first document of every part
     n_docs: int
     n_ranges: int
-    doc_bytes: int  # what a document costs in a partition in addition to its contents
+    doc_bytes: int  # the memory for a document in a partition, in addition to its contents
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write one segment per input part to the file `url`: its candidates (row in the part, component).
@@ -216,7 +216,7 @@ def flatten(parent: U32) -> U8:
     """
     shared = np.zeros(len(parent), np.uint8)
     for d in range(len(parent)):
-        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is done already
+        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is already done
         if parent[d] != d:
             shared[d] = shared[parent[d]] = 1
     return shared

@@ -106,7 +106,7 @@ class GatherCandidates(Pass[Part]):
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
-        """Return the shingles that were stored when the part with this number was hashed; none if it was not."""
+        """Return the shingles that were stored when the part with this number was hashed; none if it was not hashed."""
         receipt = receipts.found(HashDocuments.url(self.out, number) + ".json") or {"keys": []}
         step, name = receipt["keys"][0] if len(receipt["keys"]) == 1 else ("/", "")
         return StoredShingles.found(files.join(self.out, SHINGLES, name)) if not step else StoredShingles("", 0)
@@ -124,7 +124,7 @@ class GatherCandidates(Pass[Part]):
 
 
 def _cut(rows: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the same rows, cut where a segment of the file is full, wherever the payloads came from."""
+    """Yield the same rows, divided where a segment of the file is full, regardless of the payloads' origin."""
     held = 0
     for partition, headers, words in rows:
         ends = np.append(0, np.cumsum(headers["words"]))

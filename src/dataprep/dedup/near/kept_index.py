@@ -20,8 +20,8 @@ from dataprep.unicode.text import I64, U64, Int
 
 from .similarity import I32, MatchRule, needed
 
-MOST = 1024  # entries that a document reads, of the first index
-LATER, FEWEST = 64, 4  # of the second index; each later one half as many, but at least so many
+MOST = 1024  # entries that are read for a document in the first index
+LATER, FEWEST = 64, 4  # entries of the second index; half as many in each later one, but at least FEWEST
 LIMITS = (MOST, LATER, FEWEST)
 
 
@@ -47,7 +47,7 @@ class KeptIndex(NamedTuple):
     key: U64  # of every slot
     last: I32  # the newest entry of every slot; -1: the slot is free
     entries: I32  # the number of entries of every slot
-    before: I32  # per entry, the one before it in its list
+    before: I32  # for each entry, the previous one in its list
     ends: I64  # the offset of the contents of each kept document in the pool, and their end
     row: I64  # of each kept document
     pool: U64

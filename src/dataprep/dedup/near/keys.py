@@ -141,7 +141,7 @@ class HashDocuments(Pass[PartToHash]):
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
-        """Return the receipt of a part; if one of its files of keys is not whole, the part is hashed again first."""
+        """Return the receipt of a part; if one of its files of keys is incomplete, the part is first hashed again."""
         url = self.url_of(item)
         record = receipts.valid(url + ".json", self.item_key(item))
         if record is not None and all(is_complete(key_url(self.out, file)) for file in record["keys"]):
@@ -179,8 +179,8 @@ class HashDocuments(Pass[PartToHash]):
     def _hash(self, item: PartToHash, part: Part) -> U64:
         """Write the file of keys and its receipt, replacing existing ones; return the ids of the documents.
 
-        Also stores the hashes of shingles, as far as they may be stored. Tasks of parts with equal text write equal
-        files, and may do so at the same time.
+        Also stores the hashes of shingles within the allowed size. Tasks of parts with equal text write equal files,
+        and may do so at the same time.
         """
         ids: list[U64] = [np.zeros(0, np.uint64)]
         urls = [files.join(self.out, folder, item.name) for folder in (KEYS, SHINGLES)]

@@ -150,12 +150,12 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
 
 
 def _texts_only(part: Part) -> Part:
-    """Return what is hashed of a part: its text before verdicts, regardless of its file number."""
+    """Return the input of a part's hashes: its text before verdicts, regardless of its file number."""
     base, _ = without_drops(part)
     return replace(base, slices=tuple(replace(piece, file=0, source="") for piece in base.slices))
 
 
 def _home(part: Part) -> str | None:
-    """Return the folder of the sealed Dataset that a part is an unchanged shard of, or None."""
+    """Return the folder of the sealed Dataset of which a part is an unchanged shard, or None."""
     home = home_of(part.slices[0].url) if isinstance(part.reader, Sealed) and len(part.slices) == 1 else None
     return home.url if home is not None and not without_drops(part)[0].stages else None

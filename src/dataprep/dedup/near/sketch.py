@@ -79,7 +79,7 @@ class Shingles:
     seed: int
     min_shingles: int = 1  # a document with fewer is never compared
     word_split: str = "unicode"
-    normalize: tuple[str, ...] | None = None  # differences that do not count; None: those of the unit
+    normalize: tuple[str, ...] | None = None  # differences that are ignored; None: the default of the unit
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
 

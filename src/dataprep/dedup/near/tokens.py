@@ -106,7 +106,7 @@ class Tokens:
         except Exception as e:  # the library raises no narrower class
             msg = f"shingle={name!r} must be a tokenizer.json that the library tokenizers reads: {e}"
             raise PlanError(msg) from e
-        engine.no_truncation()  # which many files have
+        engine.no_truncation()  # many files set a truncation
         engine.no_padding()
         digest = xxhash.xxh3_128_hexdigest(engine.to_str().encode())
         return cls(f"{name} {digest[:8]}", digest, engine)

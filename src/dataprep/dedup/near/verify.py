@@ -133,7 +133,7 @@ def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.
 
 
 def _empty_index(words: I64, bands: int, budget: int) -> KeptIndex:
-    """Return an empty index for as many documents of these sizes as the budget holds, at least one of any size."""
+    """Return an empty index for as many documents of these sizes as the budget allows, at least one of any size."""
     need, largest = int(words.sum()), int(words.max())
     capacity = max(1, min(len(words), budget // (32 * bands)))
     slots = 1 << int(2 * capacity * bands - 1).bit_length()

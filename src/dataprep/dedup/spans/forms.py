@@ -105,7 +105,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
 
 
 def _ccnet(*, zeros: bool) -> tuple[U32, U32]:
-    """Return the tables of "ccnet": lower case, bases of accented letters, then digits, punctuation and controls."""
+    """Return the tables of "ccnet": lower case, base letters of accented letters, digits, punctuation and controls."""
     entries, rows = _compared(zeros=zeros), list[list[int]]()
     one = entries.copy()
     for points, base in tables.bases():
@@ -125,7 +125,7 @@ def _compared(*, zeros: bool) -> U32:
     """Return the entries of "ccnet" for code points in lower case without accents.
 
     Args:
-        zeros: each digit is a 0.
+        zeros: whether each digit becomes 0.
     """
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)

@@ -44,7 +44,7 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
 def _close_up(
     repeats: Spans, rows: I64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
 ) -> tuple[int, int]:
-    """Write the spans of all complete runs; return how many there are, and of how many repeats."""
+    """Write the spans of all complete runs; return the number of spans, and the number of repeats in them."""
     start, end, n, k = repeats["start"], repeats["end"], 0, 0
     while k < len(repeats):
         at, stop, reach, last = offsets[rows[k]], offsets[rows[k] + 1], end[k], k + 1
@@ -114,7 +114,7 @@ def _widen(a: int, b: int, data: U8, at: int, stop: int, table: U16) -> tuple[in
 
 @kernel(_nrt=False)
 def _feeds(data: U8, i: int, stop: int) -> int:
-    """Return how many line feeds there are."""
+    """Return the number of line feeds in data[i:stop]."""
     n: Int = 0
     for j in range(i, stop):
         n += data[j] == 0x0A

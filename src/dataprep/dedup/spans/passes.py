@@ -165,7 +165,7 @@ class MatchUnits(Pass[int]):
         for records in each_section(self._urls, partition, RECORD):
             if rounds > 1:
                 own = records[(records["b"] >> np.uint64(40)) % np.uint64(rounds) == number]
-                own.flags.writeable = False  # or the kernel would be compiled again
+                own.flags.writeable = False  # otherwise the kernel would be compiled again
             repeats = seen.enter(records if rounds == 1 else own)
             facts["duplicates"] += len(repeats)
             yield repeats
@@ -182,7 +182,7 @@ class _DistinctUnits:
 
     @classmethod
     def of(cls, capacity: int) -> _DistinctUnits:
-        """Return an empty table for this number of distinct units."""
+        """Return an empty table with capacity for this number of distinct units."""
         slots = np.full(max(8, 1 << (2 * capacity).bit_length()), -1, np.int32)
         return cls(slots, np.empty(capacity, RECORD), np.empty(capacity, np.int64))
 

@@ -54,7 +54,7 @@ class UnitBlock(NamedTuple):
     start: I64
     end: I64
     hashes: U64  # [m, 2]
-    chars: I64  # of its normal form; 0: it is empty, and never a duplicate
+    chars: I64  # of its normal form; 0: the form is empty, and the unit is never a duplicate
 
 
 def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:

@@ -68,7 +68,7 @@ def rule_of(width: int, *, word_split: str) -> WindowRule:
 
 
 def _leaving(size: int) -> U64:
-    """Return the term of each byte value in a polynomial hash when it is `size` bytes old, uint64[256]."""
+    """Return the term of each byte value in a polynomial hash, `size` bytes after the byte, uint64[256]."""
     return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
 
 

@@ -23,7 +23,7 @@ from .same_bytes import prefetch, same_after, same_before
 from .word_spans import cut_words
 
 AHEAD = 12  # records whose bytes are prefetched
-REPRESENTATIVES = 16  # records of one group that are compared with all later ones; if more, the table
+REPRESENTATIVES = 16  # records of one group that are compared with all later ones; for more, the table is used
 
 
 class Same(NamedTuple):

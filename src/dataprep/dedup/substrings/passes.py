@@ -241,9 +241,9 @@ class GatherRecords(Pass[Part]):
         return np.asarray(together[sorted_by(np.ascontiguousarray(together[:, 1]), np.arange(len(together)))])
 
     def _spill(self, spill: Any, batch: Batch, rows: U64, base: int) -> int:
-        """Write the records of a batch; return their bytes.
+        """Write the records of a batch; return their size in bytes.
 
-        - base: bytes of the part before the batch.
+        - base: the number of bytes of the part before the batch.
         """
         offsets, data = B.buffers(batch)
         position, windows = found(np.ascontiguousarray(rows[:, 1]))

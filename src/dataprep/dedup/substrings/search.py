@@ -52,7 +52,7 @@ class CompareRecords(Pass[int]):
     width: int
     word_split: str
     n_parts: int
-    n_shared: int  # partitions of many hashes; later ones have one hash each
+    n_shared: int  # partitions with many hashes; each later one has one hash
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class CompareRecords(Pass[int]):
         return len(repeats)
 
     def _streamed(self, partition: int, spill: SpillWriter) -> int:
-        """Compare the records of one hash by segment; again for each half of the windows if they do not fit."""
+        """Compare the records of one hash by segment; if they do not fit, once for each half of the windows."""
         rule, halves, n_repeats = rule_of(self.width, word_split=self.word_split), [(0, 1)], 0
         scratch, table = scratch_for(rule), _table(headers for headers, _ in self._segments(partition))
         while halves:
@@ -142,7 +142,7 @@ def _stops(headers: npt.NDArray[Any]) -> I64:
 def _block(headers: npt.NDArray[Any], stop: I64, data: U8, order: I64 | slice = slice(None)) -> RecordBlock:
     """Return the records with these headers in an order.
 
-    - stop: the end of the bytes of each, in this order.
+    - stop: the end of the bytes of each record, in this order.
     """
     id_, offset, size, info = (np.ascontiguousarray(headers[n][order]) for n in ("id", "offset", "size", "info"))
     return RecordBlock(data, stop - size, stop, id_, offset, info.astype(np.uint64))

@@ -190,7 +190,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
             n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
-                if start < 0 and first[p] == -2 - p:  # not a repeat, as most windows
+                if start < 0 and first[p] == -2 - p:  # not a repeat, like most windows
                     continue
                 place = first_of(first, p)
                 if start >= 0 and period == 0 and place == kept:

@@ -71,7 +71,7 @@ def _anchor(word: bytes) -> tuple[int, int, int, int]:
 
 
 def _rank(byte: int) -> int:
-    """Return a rank: small for rare bytes (digits, signs), then letters; lead bytes of other scripts are common."""
+    """Return a rank: small for rare bytes (digits, signs), then letters; other scripts' lead bytes are common."""
     return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
 
 
@@ -157,7 +157,7 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write, for each byte of low[:n], a bit per reason to examine the byte to `marks`, uint8[n]; 0 if there is none.
+    r"""Write, for each byte of low[:n], a bit per reason to examine that byte to `marks`, uint8[n]; 0 if there is none.
 
     The bits are: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`.
     CURLY: the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case contains an ASCII letter.
@@ -208,7 +208,7 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
         a += size
         entry = int(lower[point])
         small = entry & POINT
-        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is as others
+        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is treated like other sigmas
         if entry & DOTTED:
             w = put(folded, w, 0x307)
     return w

@@ -156,7 +156,7 @@ class C4(Stage):
         )
 
     def _may_end(self) -> U8:
-        """Return a table [256] of the last bytes of end marks and of white space, which is stripped first."""
+        """Return a table [256] of the last bytes of end marks, and of white space, which is stripped first."""
         table = np.full(256, not self.terminal_punctuation, np.uint8)
         table[[m.encode()[-1] for m in self.terminal_punctuation or ()]] = 1
         table[_space_ends()] = 1
@@ -164,7 +164,7 @@ class C4(Stage):
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise PlanError for a value that is not of the rule's type."""
+    """Raise PlanError for a value whose type is wrong for the rule."""
     kind = type(_PUBLISHED[name])
     if kind is not tuple:
         good = value is None or (type(value) is kind and int(value) >= 0)
@@ -195,7 +195,7 @@ def _problem(name: str, text: str) -> str | None:
 
 
 def _has_case_beyond_ascii(phrases: list[str]) -> bool:
-    """Return whether another letter beyond ASCII lowers to a letter of one of these phrases."""
+    """Return whether a letter beyond ASCII is lower-cased to a letter in one of these phrases."""
     letters = [ord(c) for phrase in phrases for c in fold_text(phrase) if ord(c) > 0x7F]
     if not letters:
         return False
@@ -205,5 +205,5 @@ def _has_case_beyond_ascii(phrases: list[str]) -> bool:
 
 @cache
 def _space_ends() -> list[int]:
-    """Return the last bytes of white space."""
+    """Return the last bytes of white-space characters."""
     return sorted({chr(c).encode()[-1] for c in np.flatnonzero(classes() & SPACE).tolist()})

@@ -66,7 +66,7 @@ class Language(ScoredFilter):
             `min_score`.
 
     The drop reasons are "other_language", "language_score", and with `mixed` "language_share". Existing columns with
-    these names are overwritten. Requires the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
+    these names are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
     compiled: ClassVar[bool] = True
@@ -139,7 +139,7 @@ class Language(ScoredFilter):
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
+        """Return the values that identify this stage: the model's content (not its path), codes, other settings."""
         return (sorted(set(self.languages)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -176,7 +176,7 @@ class Language(ScoredFilter):
         return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
 
     def _answers(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
-        """Return row, label, weight and score of every answer; a weight is a unit's bytes, or one of five scores."""
+        """Return row, label, weight and score of every answer; the weight is a unit's bytes, or one of five scores."""
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
         units, n = units_of(offsets, data, UNITS[self.unit], size, self.min_letters, classes())

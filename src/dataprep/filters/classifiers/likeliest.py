@@ -91,7 +91,7 @@ def likeliest(tables: Tables, units: I64, data: U8) -> tuple[I32, F32]:
 
 @kernel(_nrt=False)
 def _mixed(h: np.uint32, byte: np.uint8) -> np.uint32:
-    """Return the hash of the bytes so far and one more, which counts as a signed number."""
+    """Return the hash of the bytes so far and one more byte, which is treated as signed."""
     return np.uint32((h ^ np.uint32(np.int8(byte))) * PRIME)
 
 
@@ -158,9 +158,9 @@ def _add(rows: F32, held: I32, n: int, total: F32) -> None:
 
 @kernel(_nrt=False)
 def _subwords(t: Tables, word: U8, size: int, held: I32, n: int, total: F32) -> tuple[int, int]:
-    """Hold the rows of the subwords of word[:size], a word between < and >, after the n rows in `held`.
+    """Collect the rows of the subwords of word[:size], a word between < and >, after the n rows in `held`.
 
-    Returns how many are held then, and how many were added to `total` because `held` was full.
+    Returns how many rows are held afterwards, and how many were added to `total` because `held` was full.
     """
     added = 0
     for i in range(size):

@@ -160,7 +160,7 @@ def cache_folder() -> str:
 
 
 def _download(name: str, known: Download) -> str:
-    """Download a model whole; return its path. Raises PlanError if its checksum is not the known one."""
+    """Download a complete model; return its path. Raises PlanError if its checksum differs from the known one."""
     path = files.join(cache_folder(), files.name_of(known.url))
     by_hand = f"download it elsewhere and pass its path; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
@@ -200,7 +200,7 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def description(path: str) -> dict[str, Any]:
-    """Return what the file PATH.json states of the model at a local path, which exists; empty if there is none.
+    """Return the content of PATH.json, which describes the model at a local path PATH; empty if there is no such file.
 
     While a model is being replaced, the file describes both the old and the new model. Raises CorruptShard if it is
     damaged.
@@ -297,7 +297,7 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
 
 
 def _langid() -> Any:
-    """Return py3langid's identifier with probabilities; with its own walk if the compiled one scores otherwise."""
+    """Return py3langid's identifier with probabilities; its own walk is kept if the compiled one scores otherwise."""
     langid = need("py3langid.langid", extra="langid")
     plain = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     try:
@@ -326,5 +326,5 @@ def _walker(identifier: Any, plain: Any) -> Any:
     fast = Walker.__new__(Walker)
     for name in identifier.__slots__:
         setattr(fast, name, getattr(plain, name))
-    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: each product converts it otherwise
+    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB instead of 28 MB: each product converts it otherwise
     return fast

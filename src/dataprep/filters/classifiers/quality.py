@@ -41,7 +41,7 @@ class Quality(ScoredFilter):
         max_bytes: the number of bytes from the start of a text that the model reads; None: all bytes, as in DCLM.
 
     Scores are rounded to 1e-4. The drop reasons are "quality_low" and "quality_high". To add the scores as the column
-    `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM. Requires the extra `langid`. Raises
+    `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM. Needs the extra `langid`. Raises
     PlanError if the model or a parameter is invalid.
     """
 

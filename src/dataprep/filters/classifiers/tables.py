@@ -86,7 +86,7 @@ def tables_of(path: str, model: Any) -> Tables | None:
 
 
 def _agree(tables: Tables, model: Any) -> bool:
-    """Return whether the labels of SAMPLES are the library's, and their probabilities but for rounding."""
+    """Return whether the labels of SAMPLES equal the library's, and the probabilities too, up to rounding."""
     names = model.get_labels()
     for sample in SAMPLES:
         data = np.frombuffer(sample.encode(), np.uint8)
@@ -104,7 +104,8 @@ def _agree(tables: Tables, model: Any) -> bool:
 def _entries(data: U8, at: int, n: int) -> tuple[U8, I64, I64, int]:
     """Return the n entries of a dictionary at an offset of a model file: bytes of all words, their starts, counts.
 
-    Each ends with a zero, a count of eight bytes and a type of one byte. The last value is the offset after them.
+    Each entry ends with a zero, a count of eight bytes and a type of one byte. The last value is the offset after the
+    entries.
     """
     starts, counts = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     i = at
@@ -129,9 +130,10 @@ def _numbers(data: U8, at: int, kind: npt.DTypeLike, n: int) -> Any:
 
 
 def _decoded(data: U8, at: int) -> F32 | None:
-    """Return the vectors of a quantized matrix at an offset; None if they are over MAX_BYTES.
+    """Return the vectors of a quantized matrix at an offset; None if they exceed MAX_BYTES.
 
-    Each part of a vector is the code of one of 256 centroids (product quantization); its norm is coded likewise.
+    Each part of a vector is the code of one of 256 centroids (product quantization); its norm is encoded in the same
+    way.
     """
     has_norms, (n, dim, n_codes) = data[at], struct.unpack("<qqi", data[at + 1 : at + 21].tobytes())
     if 4 * n * dim > MAX_BYTES:

@@ -185,7 +185,7 @@ def _put(trained: str, out: str, about: dict[str, Any]) -> None:
 
 
 def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
-    """Raise PlanError if `out` is an input file, or would be read as one; StaleOutput if it is a file of others."""
+    """Raise PlanError if `out` is an input file or would be read as one; StaleOutput if another program wrote it."""
     about = out + ".json"
     for docs in (docs for docs in texts if isinstance(docs, Dataset)):
         for url in (out, about):
@@ -196,7 +196,7 @@ def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
 
 
 def _lines(texts: Dataset | Iterable[str], settings: Settings) -> list[bytes]:
-    """Return each different text as one line, in order of its hash, with label prefixes in the text defused."""
+    """Return each distinct text as one line, in order of its hash, with label prefixes in the text neutralised."""
     if isinstance(texts, Dataset):
         texts = (text for batch in texts.batches(["text"]) for text in batch.column("text").to_pylist())
     found: dict[bytes, int] = {}
@@ -225,10 +225,10 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
 
 
 def _train(learnt: Sequence[tuple[str, bytes]], folder: str, settings: Settings) -> str:
-    """Train in a new process that gets all its memory as zeros; return the path of the model, in `folder`.
+    """Train in a new process whose memory is always zeroed; return the path of the model, in `folder`.
 
-    Blocks larger than a page come from the system (MALLOC_MMAP) as zeros; glibc sets the others to the complement of
-    MALLOC_PERTURB_, if its cache of small blocks, which skips that, is off.
+    Blocks larger than a page come from the system (MALLOC_MMAP) as zeros. glibc sets the others to the complement of
+    MALLOC_PERTURB_, if its cache of small blocks, which ignores this setting, is off.
     """
     lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
     with files.atomic(lines) as f:

@@ -85,7 +85,7 @@ def words_of(texts: pa.LargeStringArray, word_split: str = "unicode") -> Words:
 
 
 def _same_form(texts: pa.LargeStringArray, word_split: str) -> tuple[tuple[I64, U8], str]:
-    """Return the buffers of texts, and how to split them; with "unicode", letters are plain, and `ı` is `i`."""
+    """Return the buffers of texts, and the word split; with "unicode", letters are in plain form, and `ı` is `i`."""
     given = B.buffers(texts)
     return (canonical(*given, FORMS), FOLDED) if word_split == "unicode" else (given, word_split)
 
@@ -150,7 +150,7 @@ def _span(texts: Words, d: Int, j: Int, length: Int) -> Int:
 
 @kernel
 def _shift(runs: Runs) -> Int:
-    """Return how far a hash is shifted right to be the number of a bit in `runs.bits`."""
+    """Return how far a hash is shifted right to obtain its bit number in `runs.bits`."""
     shift = np.uint64(64)
     while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
         shift -= np.uint64(1)

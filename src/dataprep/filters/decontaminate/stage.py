@@ -216,7 +216,7 @@ class Decontaminate(ScoredFilter):
 
 
 class _Index(NamedTuple):
-    """Table of runs, and for each its owners: (set, first question with it)."""
+    """The table of runs, and the owners of each run: (set, first question with the run)."""
 
     runs: K.Runs
     first: I64  # [runs + 1] into the two below

@@ -180,7 +180,7 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
 
 @kernel(_nrt=False)
 def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
-    """Return whether a line ends with three full stops or with U+2026."""
+    """Return whether a line ends with three full stops or U+2026."""
     if last - first < 3:
         return False
     a, b, c = data[last - 3], data[last - 2], data[last - 1]
@@ -203,7 +203,7 @@ def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
         if entry & IN_WORD:
             letters += 1
             small = np.int64(entry & POINT)
-            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are one
+            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are treated as one
             if letters > max_letters:
                 return np.uint64(0)
     return mix64(h)
@@ -238,7 +238,7 @@ def _stop_words(rules: GopherRules, buffers: WordBuffers, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def _count_grams(buffers: WordBuffers, out: I64) -> None:
-    """Count the characters of the most frequent n-gram, n = 2 to 4, and those in repeated n-grams, n = 5 to 10."""
+    """Count characters of the most frequent n-gram, n = 2 to 4, and characters in repeated n-grams, n = 5 to 10."""
     words, starts, counts = out[WORDS], buffers.starts, buffers.counts
     for j in range(words):
         buffers.grams[j], starts[j] = buffers.words[j], j

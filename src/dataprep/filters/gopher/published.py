@@ -112,7 +112,7 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
 
 @kernel(_nrt=False)
 def _count_text(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
-    """Count the code points, the `#` and the ellipses of a text; DCLM counts ". . ." too, each of three kinds apart."""
+    """Count the code points, `#` and ellipses of a text; DCLM also counts ". . .", each of three kinds separately."""
     i, dots, spread = a, 0, 0
     while i < b:
         c, size = code_point(data, i)
@@ -154,7 +154,7 @@ def _count_lines(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
 
 @kernel(_nrt=False)
 def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, row: I64) -> None:
-    """Count the lines and paragraphs, their characters, and those that repeat others."""
+    """Count lines and paragraphs, their characters, and those that are repeated."""
     runs, tidy = int(rules.code == DATATROVE), rules.code == DCLM
     for least, at in ((1, UNITS), (2, PARAGRAPHS)):
         if least == 2 and rules.code == DOLMA:
@@ -183,7 +183,7 @@ def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
 
 @kernel(_nrt=False)
 def _count_words(data: U8, a: int, b: int, rules: Published, buffers: Buffers, row: I64) -> None:
-    """Count words: all, those that count for the number and length of words, and those with letters or symbols."""
+    """Count words: all words, those that count for number and length, and those with letters or symbols."""
     buffers.stopped[:] = 0
     lower = rules.lower if rules.code == DCLM else rules.lower[:0]
     n, i, begin, chars, alpha, real, marked, head, gap = 0, a, a, 0, False, False, False, False, np.int64(0x20)
@@ -227,7 +227,7 @@ def _mark(buffers: Buffers, keys: U64, h: Int) -> None:
 
 @kernel(_nrt=False)
 def _stop_words(rules: Published, buffers: Buffers) -> int:
-    """Return the number of stop words of the list that has most: different ones (datatrove), or their occurrences."""
+    """Return the stop words of the list with the most matches: distinct words (datatrove) or occurrences."""
     most = 0
     for k in range(rules.n_lists):
         n = 0

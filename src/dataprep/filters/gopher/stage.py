@@ -279,14 +279,14 @@ def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
     """Return the scores of `RULES`, in their order, from the kernel's counts.
 
     Args:
-        counts: the counts in texts with a space between words.
-        of_text: the counts in the texts as they are, for lines, paragraphs and symbols.
+        counts: the counts in texts with single spaces between words.
+        of_text: the counts in the unchanged texts, for lines, paragraphs and symbols.
     """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}
     text_chars = of_text[:, K.CHARS]
     words, chars, lines = n["words"], n["chars"], n["lines"]
-    unknown = (words > 0) & (n["length_words"] == 0)  # a mean length of words that no space sets apart means nothing
+    unknown = (words > 0) & (n["length_words"] == 0)  # no mean length for words that no space separates
     mean = pc.if_else(pa.array(unknown), pa.scalar(None, pa.float64()), share(n["lengths"], n["length_words"]))
     values = [
         pa.array(words), mean, share(n["hashes"], words), share(n["ellipses"], words),
