@@ -21,8 +21,8 @@ from .family import Family, Member
 def remove_work_files(family: Family, changed: Iterable[Member]) -> Iterator[str]:
     """Remove work files that may hold texts of Datasets or hashes of them; yield a sentence for each removed file.
 
-    Tables of dropped documents are kept, since they hold only ids; so duplicates of a forgotten document remain
-    dropped. Removed signatures of MinHash are computed again when they are needed.
+    Tables of dropped documents are kept, because they contain only ids; duplicates of a forgotten document therefore
+    remain dropped. Removed MinHash signatures are recomputed when they are needed.
 
     - changed: the Datasets from which documents are removed.
     """
