@@ -131,7 +131,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSettings:
-    """What decides the held-out set and the tokenizer; the parameters of `experiment` of the same names."""
+    """Settings that determine the held-out set and the tokenizer: `experiment`'s parameters of the same names."""
 
     held_out: Dataset | float
     group: str | None
@@ -292,7 +292,7 @@ def _version(
     name: str, given: Dataset | Sequence[Any], source: Dataset | None, held: Dataset, out: str, split: Split | None,
     ngram: int, runner: Runner | None,
 ) -> tuple[Dataset, int, int]:  # fmt: skip
-    """Return a version without held-out documents, its documents before, and those that share words with the set."""
+    """Return a version without held-out documents, the number before, and the number that share words with the set."""
     if not isinstance(given, Dataset):
         assert source is not None
         given = _run(given, source, out, f"made/{name}", runner)
@@ -325,7 +325,7 @@ def _tokenizer(
 
 
 def _units(held: Dataset, group: str | None) -> npt.NDArray[np.int64]:
-    """Return the number of each held-out document's group, int64[documents]; a document without one is its own."""
+    """Return the group of each held-out document, int64[documents]; one without a group is its own group."""
     split = Split(group=group)
     names = np.concatenate([split.names(batch) for batch in held.batches(list(split.columns))])
     return np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)

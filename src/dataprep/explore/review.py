@@ -32,7 +32,7 @@ POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY AL
 
 @dataclass(frozen=True)
 class ReviewAnswer:
-    """An answer of a reviewer: the document, the stage that dropped it, and the verdict; "" takes the last back."""
+    """A reviewer's answer: the document, the stage that dropped it, and the verdict; "" withdraws the last one."""
 
     id: int
     stage: str

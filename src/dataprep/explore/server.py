@@ -116,7 +116,7 @@ class ExploreServer(ThreadingHTTPServer):
         return export.exported(self._run(run).index(), asked)
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:
-        """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError if it is no answer."""
+        """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError for an invalid answer."""
         of, answer = self._run(run), review.ReviewAnswer.of(given)
         with self.one_at_a_time:
             return review.judge(of.index(), answer, self.reviewer)

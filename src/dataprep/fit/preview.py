@@ -56,7 +56,7 @@ def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 def cuts_of(
     stage: Any, rules: Sequence[Threshold], usual: Mapping[str, Any], reference: Mapping[str, Any], crawl: Any
 ) -> tuple[list[CutShares], Bools, Bools]:
-    """Return a CutShares for each rule of a filter and one for all, and which documents of both samples all rules drop.
+    """Return a CutShares per rule of a filter and one for all, and which documents of both samples are dropped.
 
     - stage: the filter, with the limits.
     - usual: the published limits, by parameter.

@@ -52,7 +52,7 @@ def _reports(folder: Folder) -> Iterator[str]:
 
 
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
-    """Remove the search indexes of the Datasets `changed` in the whole run, and the rest of half-removed ones."""
+    """Remove the search indexes of the Datasets `changed` in the whole run, and remains of removed indexes."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places = {files.real(one.url) for one in changed}
     for index in family.indexes:

@@ -1,4 +1,4 @@
-"""Add up, for each text and language, the points of its words: whole words, and their beginnings, ends and insides.
+"""Sum, per text and language, the points of the words: whole words, and their beginnings, ends and middle parts.
 
 Slow reference for the tests: tests/twins/message_language.py
 """
