@@ -115,7 +115,7 @@ class MessageLanguage(Stage):
 
 
 def _by_words(found: Any, script: Codes) -> tuple[list[str], Any, Any, Any]:
-    """Return the labels; per message, its script's label with the most points, its share, and whether it is sure."""
+    """Return the labels; per message, the best label of its script, the label's share, and whether it is sure."""
     points = found.astype(np.float64)
     points[:, 0] *= DIALECT
     points[script != K.ARABIC, :ARABIC] = 0

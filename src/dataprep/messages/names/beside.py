@@ -89,7 +89,7 @@ def scripts() -> U8:
 
 @functools.cache
 def _one_script() -> tuple[U32, U32]:
-    """Return two tables like `folded`, in which only Latin letters, and only those of OTHER scripts, are letters."""
+    """Return two tables like `folded`: letters are only Latin ones in the first, only those of OTHER in the second."""
     made = []
     for kept in (LATIN, OTHER):
         table = folded().copy()

@@ -180,7 +180,7 @@ class KnownPeople:
 
 @dataclass(frozen=True)
 class _Name:
-    """A name to search: its spelling, the pattern that finds it, and the words that a text with it has."""
+    """A name to search for: its spelling, the pattern that finds it, and the words that it consists of."""
 
     spelled: str
     pattern: re.Pattern[str]

@@ -68,7 +68,7 @@ COMMON = frozenset(_COMMON.split())
 
 @cache
 def folded() -> U32:
-    """Return how each code point is compared in names, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    """Return the form of code points in comparisons, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
     low, bits = lowered(), classes()
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)

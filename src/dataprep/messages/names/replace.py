@@ -81,7 +81,7 @@ class Pseudonymised(Stage):
         return f"pseudonyms for {self.facts.get('people', 0):,} people"
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage; of the table of pseudonyms, a hash, not its path."""
+        """Return the values that identify this stage, with a hash of the table of pseudonyms, not its path."""
         return self.name, self.key
 
     def secrets(self) -> KnownPeople:
