@@ -421,7 +421,7 @@ def similarities(url: str) -> dict[str, Similarities]:
 
 
 def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with a kept document and a similarity (that of a prototype is to a centroid, and has none)."""
+    """Return the rows with a kept document and a similarity; prototypes, compared to a centroid, have none."""
     return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("duplicate_of").is_valid()))
 
 

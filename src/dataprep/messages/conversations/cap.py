@@ -1,7 +1,7 @@
 """CapRepeats: if an exchange occurs n times in the windows, learn it only sqrt(n) times, rounded up.
 
 An exchange is a turn and the answer after it. The first occurrence is learned, then the second, the fifth, the tenth
-... one more after each square number; every other one stays in its window as context, with weight 0.
+and so on: one more after each square number. All other occurrences remain in their windows as context, with weight 0.
 """
 
 from __future__ import annotations
