@@ -1,4 +1,4 @@
-"""The documents of an experiment: a held-out set that is fixed first, and versions without anything of it.
+"""The documents of an experiment: a held-out set that is fixed first, and versions without documents from it.
 
     OUT/pool/NAME       the held-out documents of each version; of the corpus, if versions are lists of stages
     OUT/held-out        the held-out set: one document of each cluster of near-duplicates among these
@@ -61,7 +61,7 @@ class Side(Stage):
 
     Args:
         split: the split; its validation documents are the held-out ones.
-        held: whether the held-out documents are kept, and not the others.
+        held: whether the held-out documents are kept, instead of the others.
     """
 
     split: Split
@@ -74,7 +74,7 @@ class Side(Stage):
         return self.split.needs
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of the side."""
+        """Yield the documents of this split."""
         for batch in batches:
             dropped = (self.split.sides(batch) == 1) != self.held
             # They are in the other set, so that no warning says that nearly all documents were lost.
@@ -90,8 +90,8 @@ class Version:
         name: its name.
         docs: its documents, without any that share words with the held-out set.
         shards: their tokens.
-        given: the number of documents before.
-        contaminated: the number of documents that were removed since they share words with the held-out set.
+        given: the number of its documents before decontamination.
+        contaminated: the number of documents that were removed because they share words with the held-out set.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Design:
         held_shards: their tokens, as the split "train".
         units: int64[documents], the number of the group of each held-out document.
         tokenizer: the tokenizer of all versions.
-        tokenizer_is_given: whether it was given, and not trained here.
+        tokenizer_is_given: whether the tokenizer was given, rather than trained here.
         held_is_given: whether the held-out set was given.
         contaminated: the documents of the corpus that share words with the held-out set, and were removed before the
             versions were made; None if the versions were given.
@@ -131,7 +131,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSettings:
-    """What decides the held-out set and the tokenizer; the parameters of `experiment` of the same names."""
+    """Settings that determine the held-out set and the tokenizer: `experiment`'s parameters of the same names."""
 
     held_out: Dataset | float
     group: str | None
@@ -292,7 +292,7 @@ def _version(
     name: str, given: Dataset | Sequence[Any], source: Dataset | None, held: Dataset, out: str, split: Split | None,
     ngram: int, runner: Runner | None,
 ) -> tuple[Dataset, int, int]:  # fmt: skip
-    """Return a version without held-out documents, its documents before, and those that share words with the set."""
+    """Return a version without held-out documents, the number before, and the number that share words with the set."""
     if not isinstance(given, Dataset):
         assert source is not None
         given = _run(given, source, out, f"made/{name}", runner)
@@ -325,7 +325,7 @@ def _tokenizer(
 
 
 def _units(held: Dataset, group: str | None) -> npt.NDArray[np.int64]:
-    """Return the number of each held-out document's group, int64[documents]; a document without one is its own."""
+    """Return the group of each held-out document, int64[documents]; one without a group is its own group."""
     split = Split(group=group)
     names = np.concatenate([split.names(batch) for batch in held.batches(list(split.columns))])
     return np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)

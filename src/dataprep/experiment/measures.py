@@ -1,4 +1,4 @@
-"""Measures: the losses of an experiment, in bits per byte of some text, and how well each tells versions apart."""
+"""Measures: the losses of an experiment, in bits per byte of text, and how well each measure distinguishes versions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Measure:
     Attributes:
         name: "all", "source=news", "choices-exam" ...
         bits: {version: float64[seeds, items]}, the loss on each item.
-        sizes: float64[items], its bytes.
-        units: int64[items], the number of its group, from 0.
+        sizes: float64[items], the bytes of each item.
+        units: int64[items], the number of each item's group, from 0.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Compared:
     Attributes:
         difference: its loss minus that of the baseline.
         p: the p value of the difference, corrected for the number of comparisons.
-        comparisons: their number.
+        comparisons: the number of comparisons.
     """
 
     difference: Difference

@@ -1,4 +1,4 @@
-"""Questions whose right answer has a likelihood: multiple choice, and the last word of a passage."""
+"""Questions that are scored by the likelihood of the right answer: multiple choice, and the last word of a passage."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _last_words(path: str) -> list[tuple[str, str, tuple[str, ...]]]:
 def bits_of(model: str, asked: Questions, device: str = "auto") -> npt.NDArray[np.float64]:
     """Return the loss of a model on the right answer of each question, in bits, float64[questions].
 
-    All choices are read, since the first token that is scored is the first one in which the choices differ.
+    All choices are needed, because scoring starts at the first token in which the choices differ.
 
     - model: a checkpoint, or the folder of a run.
     """

@@ -21,8 +21,8 @@ from .family import Family, Member
 def remove_work_files(family: Family, changed: Iterable[Member]) -> Iterator[str]:
     """Remove work files that may hold texts of Datasets or hashes of them; yield a sentence for each removed file.
 
-    Tables of dropped documents are kept, since they hold only ids; so duplicates of a forgotten document remain
-    dropped. Removed signatures of MinHash are computed again when they are needed.
+    Tables of dropped documents are kept, because they contain only ids; duplicates of a forgotten document therefore
+    remain dropped. Removed MinHash signatures are recomputed when they are needed.
 
     - changed: the Datasets from which documents are removed.
     """
@@ -52,7 +52,7 @@ def _reports(folder: Folder) -> Iterator[str]:
 
 
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
-    """Remove the search indexes of the Datasets `changed` in the whole run, and the rest of half-removed ones."""
+    """Remove the search indexes of the Datasets `changed` in the whole run, and remains of removed indexes."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places = {files.real(one.url) for one in changed}
     for index in family.indexes:

@@ -1,4 +1,4 @@
-"""Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with another text.
+"""Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with changed text.
 
 Both Datasets are read once, in the order of ids, with one batch of each in memory.
 """
@@ -64,7 +64,7 @@ class ChangedText:
 
     Attributes:
         rank: a hash of the id; the documents with the smallest hashes are the examples.
-        before: the text in `a`, and after: the text in `b`.
+        before: the text in `a`; after: the text in `b`.
     """
 
     rank: int
@@ -127,7 +127,7 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
 
 
 class _AscendingBatches:
-    """Batches with ascending ids, of which the rows up to an id can be taken."""
+    """Batches with ascending ids, from which the rows up to an id can be removed."""
 
     def __init__(self, batches: Iterable[B.Batch]) -> None:
         self.batches, self.before = iter(batches), -1

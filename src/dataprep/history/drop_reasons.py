@@ -63,7 +63,7 @@ def different_inputs(a: str, b: str) -> Iterator[str]:
 
 @dataclass
 class _RowGroup:
-    """A row group of a drop table; its rows are kept in memory until the ids have passed it."""
+    """A row group of a drop table; its rows are kept in memory until the ids that are looked up have passed it."""
 
     url: str
     number: int

@@ -1,4 +1,4 @@
-"""Check that finished Datasets, token shards, indexes, tokenizers and presets are still as they were written."""
+"""Check that finished Datasets, token shards, indexes, tokenizers and presets are unchanged since they were written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
-    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are no problem.
+    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are not reported
+    as problems.
 
     Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
     Replaced if a result was replaced while it was read.
@@ -91,7 +92,7 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
 
 
 def _sets(url: str) -> list[str]:
-    """Return the folder of a run, and those of its steps that hold several results, as that of a persona does."""
+    """Return the folder of a run, and the step folders that contain several results, such as that of a persona."""
     places = inside(url) if files.is_local(url) else []
     with_journal = [at for at in places if is_journal(files.join(files.path_of(at), JOURNAL))]
     return [url, *(at for at in with_journal if Folder(at).kind is None and not kind_of(at) and not is_index(at))]
@@ -128,7 +129,7 @@ def _sealed(url: str) -> list[Folder]:
 
 
 def _damaged_state(url: str) -> list[Problem]:
-    """Return the damage of the state files in a folder that no receipt states, such as the journal."""
+    """Return the damage of state files in a folder, such as the journal, which no receipt states."""
     problems = _damaged_json(url, JSON_STATE)
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
@@ -138,7 +139,7 @@ def _damaged_state(url: str) -> list[Problem]:
 
 
 def _damaged_json(url: str, names: Iterable[str]) -> list[Problem]:
-    """Return the problems of the JSON files `names` in a folder; one that is not there is none."""
+    """Return the problems of the JSON files `names` in a folder; a missing file is not a problem."""
     problems = []
     for name in names:
         try:
@@ -318,8 +319,8 @@ def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
     "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for other
-    folders, and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are
-    0.
+    folders. For a tokenizer or a preset, all values except "kind" are None. For a pruned step, which has no documents,
+    the numbers are 0.
     """
     if kind := kind_of(url):
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}

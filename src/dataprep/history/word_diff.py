@@ -72,7 +72,7 @@ def _runs(a: list[str], b: list[str]) -> list[tuple[bool, int, int, int, int]]:
 
 
 def _same(words: list[str], *, first: bool, last: bool) -> DiffSide:
-    """Return an equal run: whole if short, else only the words next to a change."""
+    """Return an equal run: the whole run if it is short, else only the words next to a change."""
     if len(words) <= 2 * AROUND + 16 or (first and last):
         return [DiffRun(SAME, "".join(words))]
     before = [] if first else [DiffRun(SAME, "".join(words[:AROUND]))]

@@ -196,7 +196,7 @@ PLATFORMS = tuple(name for name, f in FORMATS.items() if f.is_chat)
 def register(
     name: str, reader: Reader | type[Reader], *, suffixes: tuple[str, ...] = (), sniff: Sniffer | None = None
 ) -> None:
-    """Add a format to those that `dp.read` knows in this process; a registered format of the same name is replaced.
+    """Add a format to those of `dp.read` in this process, in place of a registered one of the same name.
 
     Args:
         name: the name of the format.

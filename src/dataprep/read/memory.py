@@ -90,7 +90,7 @@ def _check_names(data: Any, source: str) -> None:
 
 
 def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a table; a single column, such as a series, is one of texts. Raises ReadError otherwise."""
+    """Yield the batches of a table; a single column (a series) must contain texts. Raises ReadError otherwise."""
     try:
         batches = pa.RecordBatchReader.from_stream(data)
     except NOT_ARROW as e:

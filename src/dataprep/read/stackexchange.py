@@ -72,7 +72,7 @@ class StackExchange(Html):
             raise ReadError(msg, piece.url, reason="empty")
 
     def _text(self, row: dict[str, str]) -> tuple[bytes, str]:
-        """Return the text of a row, whose attributes that have it are removed, and the reason to drop it, or ""."""
+        """Remove the attributes with text from a row; return the text, and the reason to drop the row or ""."""
         if "Text" in row:
             return row.pop("Text").encode(), ""
         body = self.page(row.pop("Body", "").encode())

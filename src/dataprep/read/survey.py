@@ -279,7 +279,7 @@ def _of_inner(url: str, text: str) -> tuple[str, Options]:
 
 
 def _chosen(values: dict[str, list[str]]) -> str:
-    """Return the field that has the text, given the values of each: one of a usual name, else the longest; or ""."""
+    """Return the text field, given each field's values: one with a usual name, else the longest values; or ""."""
     found = {name: some for name, some in values.items() if not _is_label(some)} or values
     nested = {name.rpartition(".")[2]: name for name in reversed(found)}
     named = (some[name] for some in ({name: name for name in found}, nested) for name in FIELDS if name in some)

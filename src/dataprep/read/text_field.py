@@ -24,7 +24,7 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 
 def type_at(schema: pa.Schema, text: str) -> pa.DataType | None:
-    """Return the type of the column `text`, or of the field of structs to which the path `text` leads; None if none."""
+    """Return the type of the column `text`, or of the struct field at the path `text`; None if there is none."""
     path = place_of(text, schema.names)
     kind = schema.field(path[0]).type if path[0] in schema.names else None
     for name in path[1:]:

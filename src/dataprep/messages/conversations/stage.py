@@ -32,8 +32,8 @@ class Conversations(Stage):
     lines are joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
     Chats may be interleaved, as in the export of an account; each chat has its own conversations. A chat is identified
-    by its name, so a chat in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to
-    the next. Conversations are returned in the order of their first messages.
+    by its name, so a chat in several files (Telegram's pages, or two exports after `Overlaps`) continues from one file
+    to the next. Conversations are returned in the order of their first messages.
 
     Args:
         gap: a duration such as "90s", "30m", "1h" or "2d"; a message joins the conversation of the message before it if

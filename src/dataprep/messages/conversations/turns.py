@@ -58,7 +58,7 @@ class TokenCounter(Protocol):
 
     @property
     def fixed(self) -> int:
-        """The number of tokens that a window (one training example) has in addition to those of its turns."""
+        """The number of tokens that a window (one training example) has in addition to the tokens of its turns."""
 
     def overhead(self, role: str, name: str | None) -> int:
         """Return the largest number of tokens that the chat template adds to the text of a turn.
@@ -222,7 +222,7 @@ class Turns(Stage):
     def _messages(
         self, turns: Sequence[Turn], sizes: Sequence[int], window: Window, stats: Ledger
     ) -> tuple[list[Turn], list[str], int]:
-        """Return the turns of a window, their texts, and the number of context turns."""
+        """Return the turns of a window, their texts, and the number of turns that are context."""
         shown = list(turns[window.first : window.stop])
         texts = [turn.text for turn in shown]
         if sum(sizes[window.first : window.stop]) > self._capacity:

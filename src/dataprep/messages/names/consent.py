@@ -108,7 +108,7 @@ class Consent(Estimator):
         return Consented(consent=known, borne=tuple(name for name in known.names if _is_in(parts(name), others)))
 
     def check(self, people: Iterable[str], *, whole: bool = True) -> None:
-        """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
+        """Raise PlanError if a listed name is not among `people`, or if a national number matches several of them.
 
         The message shows the most similar names; if `strict` is False, or only a sample of the input is read, it is
         only logged.
@@ -157,8 +157,8 @@ class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
     Attributes:
-        borne: the listed names that are a part of the name of an author who is not listed, such as Sara if the author
-            is Sara Lund.
+        borne: the listed names that are part of the name of an unlisted author, such as Sara if the author is Sara
+            Lund.
     """
 
     consent: Consent
@@ -181,9 +181,9 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return a search for the names of people who did not agree; None if only those who agreed are listed.
+        """Return a search for the names of people who did not agree; None if only people who agreed are listed.
 
-        A name that is also a part of another author's name is only counted.
+        A name that is also part of another author's name is only counted.
         """
         return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
@@ -197,7 +197,7 @@ def _authors(part: Part) -> set[Row]:
 
 
 def _is_in(name: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
-    """Return whether the words of a name are words of one of the other names, in a row."""
+    """Return whether the words of a name are consecutive words of one of the other names."""
     n = len(name)
     return n > 0 and any(tuple(one[i : i + n]) == tuple(name) for one in others for i in range(len(one) - n + 1))
 
@@ -207,7 +207,7 @@ def _same(name: str, other: str) -> bool:
 
 
 def _nearest(name: str, people: Sequence[str]) -> list[str]:
-    """Return at most three of `people`: by the end of a number, or by similar letters and equal words."""
+    """Return at most three similar names in `people`: by the end of a number, or by similar letters and equal words."""
     number = phone(name)
     if number:
         return [one for one in people if phone(one)[-4:] == number[-4:]][:3]

@@ -1,4 +1,4 @@
-"""The people file (TOML): read it, check it, and write it again with the user's edits kept.
+"""The people file (TOML): read it, check it, and rewrite it with the user's edits kept.
 
 [[person]]      `names` are all of one person, who is called by the first
 [[same]]        `names` are of one person; people of the file who have one of these names are joined

@@ -119,7 +119,7 @@ class Archive:
         return data, again.error
 
     def give_back(self, data: bytes, error: ReadError | None) -> None:
-        """Let `data` be read again, then the rest of `stream`, or the error that was raised after these bytes."""
+        """Make `data` the next bytes to read, then the rest of `stream` or the error raised after these bytes."""
         self.at -= len(data)
         self.stream = io.BufferedReader(Again(data, self.stream, error), CHUNK)
 

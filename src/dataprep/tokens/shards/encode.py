@@ -2,7 +2,8 @@
 
 Each task of the first pass encodes one part of the documents into intermediate files (pieces). Each task of the second
 pass joins pieces to one shard, so that sizes and numbers of shards do not depend on the parts. Both passes write
-receipts (records of finished work). All files are made in OUT/_unfinished; shards that they replace stay until then.
+receipts (records of finished work). All files are written to OUT/_unfinished; the shards that they replace are kept
+until all are complete.
 """
 
 from __future__ import annotations

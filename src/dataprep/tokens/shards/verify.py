@@ -45,7 +45,7 @@ def verify_shards(path: str | os.PathLike[str], runner: Runner | None = None) ->
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards. If the manifest has no hash of a file, the file is checked without the hash.
+    are no other shards. If the manifest has no hash of a file, the hash is not checked.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -224,7 +224,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
 
 
 def _changes_texts(shards: Shards) -> bool:
-    """Return whether ids of the vocabulary may decode to another text than the encoded one, because of a normalizer."""
+    """Return whether, because of a normalizer, ids may decode to a text that differs from the encoded one."""
     try:
         return isinstance(own_tokenizer(shards), LibraryTokenizer)
     except DataprepError:  # which `_tokenizer` reports

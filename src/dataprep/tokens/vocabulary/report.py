@@ -69,7 +69,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCost:
-    """The measurement of a vocabulary of the same size that was trained on a sample of another size.
+    """The measurement of a vocabulary of the same size that was trained on a sample of a different size.
 
     Attributes:
         share: the fraction of the training text that was in the sample, 0 to 1.

@@ -1,9 +1,9 @@
 """Reader of WhatsApp's exported chats (`.txt`, or the phone's `.zip`) in any language: one document per message.
 
-The file is read twice. The first pass collects the dates, which decide on the order of day and month, and on the lines
+The file is read twice. The first pass collects the dates, which determine the order of day and month, and the lines
 that begin messages (headers, `dates.py`). The second pass reads the messages; a line that is not a header continues the
 message before. A quoted header is text if no other line has the same form, if its date is impossible, or if its author
-is unknown and its time does not fit (`headers.py`); other quoted headers become messages.
+is unknown and its time does not fit (`headers.py`). All other quoted headers become messages.
 
 The position is the byte offset of the message's first byte; the chats of a zip count as if they were joined. At the
 end of a truncated file, half a character or half a header is removed and counted.
