@@ -237,7 +237,8 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
     """Raise PlanError unless the parameter `name` is an integer of at least `least`, and at most `most` if given."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     fits = whole and least <= value and (most is None or value <= most)  # type: ignore[operator]
-    require(fits, f"{name}={value!r} must be an integer from {least:,}" + (f" to {most:,}" if most is not None else ""))
+    wanted = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+    require(fits, f"{name}={value!r} must be an integer {wanted}")
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:

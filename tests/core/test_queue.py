@@ -152,5 +152,5 @@ def test_a_queue_is_a_folder_of_a_file_system(tmp_path, wrong):
     with pytest.raises(PlanError, match="must be a folder of a shared file system"):
         dp.tools.Queue(wrong)
     (tmp_path / "file").touch()
-    with pytest.raises(PlanError, match="must be a folder, and is a file"):
+    with pytest.raises(PlanError, match="must be a folder, but is a file"):
         dp.tools.Queue(str(tmp_path / "file"))

@@ -40,15 +40,15 @@ class PIIKind:
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[a-z][a-z0-9_]*", self.name) or self.name in KINDS:
-            msg = f"PIIKind: name={self.name!r} must be lower-case letters, digits and _, and not one of the five"
+            msg = f"PIIKind: name={self.name!r} must be lower-case letters, digits and _, and not a built-in kind"
             raise PlanError(msg)
         try:
             found = re.compile(self.pattern).search("")
         except re.error as e:
-            msg = f"PIIKind {self.name}: pattern={self.pattern!r} must be a pattern of Python's re; {e}"
+            msg = f"PIIKind {self.name}: pattern={self.pattern!r} must be a valid pattern for Python's re: {e}"
             raise PlanError(msg) from e
         if found:
-            msg = f"PIIKind {self.name}: pattern={self.pattern!r} matches an empty text; it must match something"
+            msg = f"PIIKind {self.name}: pattern={self.pattern!r} matches the empty string; it must match text"
             raise PlanError(msg)
         if not callable(self.check) and self.check not in ("", *CHECKS):
             msg = f"PIIKind {self.name}: check={self.check!r} must be one of {', '.join(CHECKS)}, or a function"

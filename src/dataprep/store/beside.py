@@ -65,7 +65,7 @@ def commit(out: str | os.PathLike[str], names: Iterable[str], gone: Iterable[str
     names = sorted(set(names))
     for path in (os.path.join(out, name) for name in names):
         if os.path.isdir(path):
-            msg = f"{path} is a folder, where a file of the result belongs; remove it, or choose another folder as out"
+            msg = f"{path} is a folder, but the result needs a file there; remove it, or choose another folder as out"
             raise StaleOutput(msg)
     with whole(os.path.join(home(out), READY)) as f:
         f.write(json.dumps({"files": names, "gone": sorted(set(gone) - set(names))}).encode())

@@ -97,7 +97,7 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     except OSError as e:
         state = "it is a file" if os.path.isfile(home) else e.strerror or str(e)
         if os.path.islink(home) and not os.path.exists(home):
-            state = "it is a link to nowhere"
+            state = "it is a broken link"
         msg = f"{folder} cannot be written ({state}); choose another folder as out, or change its permissions"
         raise DataprepError(msg) from e
     done = threading.Event()

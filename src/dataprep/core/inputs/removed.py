@@ -60,7 +60,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
-            msg = "it was read by a reader of your own; read it again with that reader, and select the ids in `drops()`"
+            msg = "it was read by a custom reader; read it again with that reader, and select the ids in `drops()`"
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"

@@ -123,7 +123,7 @@ class _Annotate(Verdict):
     def _with(self, batch: Batch, columns: Mapping[str, pa.Array]) -> Batch:
         for name, column in columns.items():
             if self.prefix + name in batch.schema.names:
-                msg = f"{self.name}: there is a column {self.prefix + name!r} already; set annotate='another_'"
+                msg = f"{self.name}: the column {self.prefix + name!r} already exists; set annotate='another_'"
                 raise PlanError(msg)
             batch = B.with_column(batch, self.prefix + name, column)
         return batch

@@ -387,7 +387,7 @@ def open_dataset(url: str) -> Dataset:
 def _opened(url: str) -> Dataset:
     home = Folder(url)
     if home.manifest is None and home.is_sealed:
-        msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
+        msg = "manifest.json does not describe a Dataset; to open token shards, use Shards.open"
         raise ReadError(msg, url)
     manifest = home.sealed
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
@@ -399,7 +399,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     there = at_hand(stored)
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
-        state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
+        state = "is missing" if found is None else f"has {counted(found, 'byte')}, but {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same

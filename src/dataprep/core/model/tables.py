@@ -103,7 +103,7 @@ def new_rows(schema: pa.Schema, /, **columns: Any) -> pa.RecordBatch:
     wrong += [field.name for field in known if not field.nullable and field.name not in columns]
     if wrong:
         needed = ", ".join(f"{field.name}{' (optional)' if field.nullable else ''}" for field in known)
-        msg = f"the columns of a table must be {needed}; wrong or not given: {', '.join(wrong)}"
+        msg = f"the columns of a table must be {needed}; wrong or missing: {', '.join(wrong)}"
         raise TypeError(msg)
     n = len(next(iter(columns.values())))
     arrays = [_array(columns.get(field.name), field.type, n) for field in known]

@@ -104,7 +104,7 @@ def audit(
         msg = f"{folder} is incomplete and must not be shared: a private name or number is left in {leaks[0]}{more}; "
         msg += "hide or drop that column or text"
         is_address = _ADDRESS.search(leaks[0])
-        msg += ", or replace all addresses and numbers by pii=True" if is_address else ""
+        msg += ", or replace all addresses and numbers with pii=True" if is_address else ""
         msg += ", or list the word in common= if it is not private"
         raise Leak(msg)
     return left

@@ -126,7 +126,7 @@ def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str
         old = [{**one, "fields": {n: known.get(n, v) for n, v in one["fields"].items()}} for one in new]
     names = [[one["label"] for one in stages] for stages in (old, new)]
     if names[0] != names[1]:
-        return f"its stages are {_listed(names[0])}, and now {_listed(names[1])}"
+        return f"its stages were {_listed(names[0])} and are now {_listed(names[1])}"
     for was, now in zip(old, new, strict=True):
         for name in [*dict.fromkeys([*was["fields"], *now["fields"]])]:
             values = [_value(stage["fields"].get(name)) for stage in (was, now)]
@@ -138,7 +138,7 @@ def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str
 
 
 def _codec(old: str | None, new: str | None) -> str:
-    return "" if old == new else f"its codec is {old or ZSTD!r}, and now {new or ZSTD!r}"
+    return "" if old == new else f"its codec was {old or ZSTD!r} and is now {new or ZSTD!r}"
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -172,8 +172,8 @@ def _files(before: Origin | None, now: Origin | None) -> str:
     if changes is None:
         return ""
     found = [
-        ("is new", changes.new), ("is not in the input any more", changes.gone),
-        ("is empty now, or cannot be opened", changes.unreadable), ("has other content", changes.changed),
+        ("is new", changes.new), ("is no longer in the input", changes.gone),
+        ("is empty now, or cannot be opened", changes.unreadable), ("has different content", changes.changed),
     ]  # fmt: skip
     what, urls = next(((what, urls) for what, urls in found if urls), ("", ()))
     more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""

@@ -328,16 +328,16 @@ class Output(Generic[T]):
         changes = compared(home.origin_as_given, wanted.origin) if is_alike else None
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, recipe, wanted.origin)
-            msg = f"{self.url} was made by another recipe or from other input ({what})"
+            msg = f"{self.url} was made by a different recipe or from different input ({what})"
             msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)
         if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
-            what = f"{changes.changed[0]} changed, and documents of it were forgotten by their positions in it"
+            what = f"{changes.changed[0]} changed, but some of its documents were forgotten by position"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
         works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
-            then = "recreating their parts" if changes.same else "keeping the parts that are the same"
+            then = "recreating their parts" if changes.same else "keeping the unchanged parts"
             log.warning("%s", changes.sentence(wanted.again or then))
         elif works[0] != works[1]:
             self._check_room()
@@ -351,7 +351,7 @@ class Output(Generic[T]):
         if needed > free:
             msg = (
                 f"the result in {self.url} is kept until the new one is complete, which needs about {decimal(needed)}, "
-                f"but only {decimal(free)} of disk space are free; free some space, or remove the result first "
+                f"but only {decimal(free)} of disk space is free; free some space, or remove the result first "
                 f"(`dataprep prune --all {self.url}`)"
             )
             raise PlanError(msg)

@@ -85,7 +85,7 @@ def begin(out: str) -> None:
                 if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
                     begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
-            state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
+            state = "it is a broken link" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
             msg = f"{out} cannot be written ({state}); choose another folder as out"
             raise PlanError(msg) from e
 
@@ -108,7 +108,7 @@ def refuse(out: str, others: Sequence[str]) -> None:
     """Raise StaleOutput, naming the first file, if foreign files in `out`, `others`, block the result."""
     if others:
         mine, not_mine = _divided(out, others[:1])
-        what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
+        what = "which belongs to another result" if mine and not not_mine else "which dataprep did not write"
         msg = f"{out} holds {others[0]}, {what}; choose another folder as out"
         raise StaleOutput(msg)
 
@@ -199,7 +199,7 @@ def move(*moves: tuple[str, str]) -> None:
         note(*(new for _, new in local))
         for old, new in local:
             if os.path.isdir(new):
-                state = "is a folder, where a file of the result belongs"
+                state = "is a folder, but the result needs a file there"
                 msg = f"{new} {state}; remove it, or choose another folder as out"
                 raise StaleOutput(msg)
             try:

@@ -136,6 +136,6 @@ def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: boo
     elif n_bytes + WORKER_BYTES > memory_of(runner):
         msg = (
             f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, but only {decimal(memory_of(runner))} are allowed; {instead}"
+            f"of a worker, but only {decimal(memory_of(runner))} is allowed; {instead}"
         )
         raise PlanError(msg)

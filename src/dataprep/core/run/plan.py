@@ -236,12 +236,12 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
             )
             raise PlanError(msg)
         if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
-            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; set annotate='another_'"
+            msg = f"{stage.name} adds {', '.join(twice)}, which already exists; set annotate='another_'"
             raise PlanError(msg)
         columns += stage.adds
         if isinstance(stage, Stage):
             if decided and isinstance(stage, Filter):
-                danger = "filters after %s and may drop the only copy left of a document; put it before"
+                danger = "filters after %s and may drop the only remaining copy of a document; put it before"
                 log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
         elif not stage.adds:
             decided = stage.name

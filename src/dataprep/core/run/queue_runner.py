@@ -36,7 +36,7 @@ def queue_folder(url: str) -> str:
         raise PlanError(msg)
     path = os.path.abspath(files.path_of(url))
     if os.path.lexists(path) and not os.path.isdir(path):
-        msg = f"the queue {url} must be a folder, and is a file"
+        msg = f"the queue {url} must be a folder, but is a file"
         raise PlanError(msg)
     return path
 
@@ -121,13 +121,13 @@ class _Attended:
             return
         self.next = now + 1
         if self.job.is_ended:
-            msg = f"the job {self.job.url} was removed while this process did not answer; run again"
+            msg = f"the job {self.job.url} was removed while this process was unresponsive; run again"
             raise WorkerDied(msg)
         for name in files.listdir(self.job.at("refused")):
             if name not in self.refused:
                 self.refused.add(name)
                 with files.open_raw(self.job.at("refused", name)) as f:
-                    log.warning("a worker does no task: %s", f.read().decode())
+                    log.warning("a worker refuses all tasks: %s", f.read().decode())
         home = files.join(self.queue, "workers")
         if any(self.watch.silent(files.join(home, name)) < PATIENCE for name in files.listdir(home)):
             self.warn_at = now + ALONE

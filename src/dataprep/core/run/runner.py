@@ -147,7 +147,7 @@ class Serial:
     def __post_init__(self, timeout: float | None) -> None:
         check_memory(self.memory)
         if timeout is not None:
-            msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
+            msg = f"timeout={timeout!r} needs a worker process, but Serial has none; "
             msg += f"use dp.tools.Local(1, timeout={timeout!r})"
             raise PlanError(msg)
 

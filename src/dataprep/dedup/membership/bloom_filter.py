@@ -42,7 +42,7 @@ class FilterSize:
         in_range = isinstance(self.error_rate, (int, float)) and 1e-9 <= self.error_rate <= 0.5
         require(in_range, f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4")
         counts = isinstance(self.capacity, int) and self.capacity >= 1
-        wanted = "must be an integer from 1; leave it out to have the keys counted"
+        wanted = "must be an integer of at least 1; leave it out to have the keys counted"
         require(counts, f"capacity={self.capacity!r} {wanted}")
 
     @property

@@ -168,7 +168,7 @@ def _check(name: str, value: Any) -> None:
     kind = type(_PUBLISHED[name])
     if kind is not tuple:
         good = value is None or (type(value) is kind and int(value) >= 0)
-        wanted = "True or False" if kind is bool else "a number from 0, or None"
+        wanted = "True or False" if kind is bool else "a number of at least 0, or None"
         problem = None if good else f"must be {wanted}"
     elif value is None:
         problem = None
@@ -184,11 +184,11 @@ def _check(name: str, value: Any) -> None:
 def _problem(name: str, text: str) -> str | None:
     """Return a description of the error in `text`, an item of the list `name`; None if it is valid."""
     if name == "sentence_terminals":
-        return None if len(text) == 1 else f"must hold single characters, and {text!r} is longer"
+        return None if len(text) == 1 else f"must contain single characters, but {text!r} is longer"
     if any(classes()[ord(c)] & LINE for c in text):
-        return f"must not hold a line break, as {text!r} does; write phrases of one line"
+        return f"must not contain line breaks, but {text!r} does; write phrases of one line"
     if name == "policy" and any(classes()[ord(c)] & SPACE for c in (text[0], text[-1])):
-        return f"must not begin or end with white space, as {text!r} does; lines are stripped"
+        return f"must not begin or end with white space, but {text!r} does; lines are stripped"
     if len(text.encode()) > MAX_PHRASE_BYTES:
         return f"must hold phrases of at most {MAX_PHRASE_BYTES} bytes, and one has {len(text.encode())}"
     return None

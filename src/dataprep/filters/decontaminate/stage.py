@@ -90,7 +90,7 @@ class Decontaminate(ScoredFilter):
         for name in ("ngram", "min_words", "min_ngrams"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                msg = f"Decontaminate: {name}={value!r} must be an integer from 1"
+                msg = f"Decontaminate: {name}={value!r} must be an integer of at least 1"
                 raise PlanError(msg)
         if self.action not in ("drop", "report"):
             msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
@@ -104,7 +104,7 @@ class Decontaminate(ScoredFilter):
             raise PlanError(msg)
         bad = [n for n in names if not re.fullmatch("[a-z0-9_]+", n)]
         if bad:
-            msg = f"Decontaminate: the name of the set {bad[0]!r} must have a-z, 0-9 and _ only; it names a column"
+            msg = f"Decontaminate: the set name {bad[0]!r} must contain only a-z, 0-9 and _; it names a column"
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
@@ -112,7 +112,7 @@ class Decontaminate(ScoredFilter):
         found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
         if not found:
             most = int(n_words.max(initial=0))
-            msg = f"Decontaminate: of the {len(texts):,} questions of {name!r} none has {self.min_words} words (the "
+            msg = f"Decontaminate: none of the {len(texts):,} questions of {name!r} has {self.min_words} words (the "
             msg += f"longest has {most}); choose another file or field, or lower min_words"
             raise PlanError(msg)
         return found
