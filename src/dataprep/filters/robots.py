@@ -37,6 +37,7 @@ MAX_BLOCK_BYTES = 8 << 20  # of a response as stored
 MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
 TOKEN = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)[^\w\-].*", re.IGNORECASE)  # CCBot/2.0, CCBot x
+GROUP_NAME = re.compile(r"^\s*user[- ]?agent\s*:?\s*([\w\-]+)", re.IGNORECASE | re.MULTILINE)
 AGENT = re.compile(r"[\w\-]+|\*")  # a name that TOKEN can leave
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
 NEWEST = "~"  # sorts after every date
@@ -73,7 +74,7 @@ class Robots(Stage):
     Raises PlanError if a source contains no robots.txt or an archive is damaged.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]
@@ -135,7 +136,9 @@ class Robots(Stage):
             if text:
                 path = found.paths[i].as_py().replace("\\", "/")
                 url = f"http://host{path if path[:1] == '/' else '/' + path}"
-                out[:, i] = [not _parser(text).can_fetch(url, agent) for agent in self.agents]
+                named = _groups(text)
+                groups = [agent if agent.lower() in named else "*" for agent in self.agents]
+                out[:, i] = [not _parser(text).can_fetch(url, group) for group in groups]
         return out
 
     def warm(self) -> None:
@@ -151,6 +154,15 @@ def _rows(found: Addresses, urls: Any) -> int:
 @lru_cache(maxsize=4_096)
 def _parser(text: str) -> Any:
     return need("protego", extra="robots").Protego.parse(text)
+
+
+@lru_cache(maxsize=4_096)
+def _groups(text: str) -> frozenset[str]:
+    """Return the names of crawlers that have a group of their own, in lower case.
+
+    Protego also applies the group `Applebot` to the agent Applebot-Extended; RFC 9309 does not.
+    """
+    return frozenset(name.lower() for name in GROUP_NAME.findall(text))
 
 
 class HostRules(NamedTuple):

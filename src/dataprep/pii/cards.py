@@ -51,13 +51,19 @@ _LOCAL = {
     8173, *range(2200, 2205), 5041, 5066, 5067, *range(5090, 5100), 6277, 6362, 6363, 5061, 5078, 9792, 8600, 9860,
 }  # fmt: skip
 
+# The end of a number, or a word of three letters that is glued to it (4111111111111111merci), no hexadecimal digits.
+WORD_OR_END = (
+    r"(?:(?![0-9A-Za-z_])|(?![A-Fa-f]+(?![A-Za-z]))(?=(?:[A-Za-z][a-z]{2,}|[A-Z]{3,})(?![0-9A-Za-z_])))"
+)
+
 # Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
-# part of a table of such groups.
+# part of a table of such groups. A word of three letters may be glued before them.
 _CARD = re.compile(  # what precedes is tried after the first digit, which makes the search fast
-    r"[2-689](?<![0-9A-Za-z_][2-689])(?<![0-9][.-][2-689])(?<!\b[0-9]{4} [0-9]{4} [2-689])"
+    r"[2-689](?<![0-9_][2-689])(?<!(?<![A-Za-z]{2})[A-Za-z][2-689])"
+    r"(?<![0-9][.-][2-689])(?<!\b[0-9]{4} [0-9]{4} [2-689])"
     rf"(?:[0-9]{{3}}([{APART}.]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
     rf"|(?<=3)[0-9]{{3}}([{APART}.]?)[0-9]{{6}}\2[0-9]{{4,5}})"
-    r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+    rf"{WORD_OR_END}(?![.-][0-9])(?! [0-9]{{4}} [0-9]{{4}}\b)"
 )
 
 

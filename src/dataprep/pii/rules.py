@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .addresses import addresses
-from .cards import cards
+from .cards import WORD_OR_END, cards
 from .kinds import KINDS, PIIKind, mod97
 from .numbers import phones
 from .signs import APART, plain
@@ -36,7 +36,8 @@ def _email(marks: str) -> re.Pattern[str]:
     top = (  # one script: "a@b.com" before a Han letter; or Punycode
         rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"
     )
-    first = rf"(?<![\w+%@{marks}])(?:[OoDd]['’])?[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
+    irish = rf"(?:(?:[\w{marks}][\w.+%{marks}-]{{0,40}}[._-])?[OoDd]['’])?"  # joe.o'neil
+    first = rf"(?<![\w+%@{marks}]){irish}[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
     return re.compile(rf"{first}@(?:(?:{label}\.){{1,8}}{top}|\[{QUAD}\]|{QUAD}(?!\w)(?!\.\w))")
 
 
@@ -67,8 +68,8 @@ RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
 _IBAN = re.compile(  # what precedes is tried after the first digit, which makes the search fast
-    rf"[0-9](?:(?<=[A-Z]{{2}}[0-9])(?<!\w[A-Z]{{2}}[0-9])|(?<=[a-z]{{2}}[0-9])(?<!\w[a-z]{{2}}[0-9]))[0-9]"
-    rf"(?=[{APART}]?[A-Za-z0-9])", re.ASCII,
+    rf"[0-9](?:(?<=[A-Z]{{2}}[0-9])(?<!\w[A-Z]{{2}}[0-9])|(?<=[a-z]{{2}}[0-9])(?<!\w[a-z]{{2}}[0-9])"
+    rf"|(?<=[Ii][Bb][Aa][Nn][A-Z]{{2}}[0-9]))[0-9](?=[{APART}]{{0,2}}[A-Za-z0-9])", re.ASCII,
 )  # fmt: skip
 
 
@@ -153,7 +154,7 @@ def _ibans(text: str) -> Iterator[tuple[int, int]]:
 def _iban_of(country: str) -> re.Pattern[str]:
     rest = IBAN_LENGTHS[country.upper()] - 4
     if country.isupper():
-        return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]?[A-Z0-9]){{{rest}}}(?!\w)", re.ASCII)
+        return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]{{0,2}}[A-Z0-9]){{{rest}}}{WORD_OR_END}", re.ASCII)
     four = f"(?:[{APART}]?(?=[a-z]*[0-9])[a-z0-9]{{4}}){{{rest // 4}}}"  # in lower case: in groups of four, with digits
     end = f"[{APART}]?[a-z0-9]{{{rest % 4}}}" if rest % 4 else ""
     return re.compile(rf"[a-z]{{2}}[0-9]{{2}}{four}{end}(?!\w)", re.ASCII)

@@ -90,7 +90,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 14
+    VERSION: ClassVar[int] = 15
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
