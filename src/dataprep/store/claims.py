@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 
 import orjson
 
@@ -22,6 +23,20 @@ from . import files
 BEAT = 5.0  # seconds between heartbeats
 
 
+@cache
+def machine() -> str:
+    """Return a name of this machine and, in a container, of the container if it numbers its processes itself.
+
+    The host name is not enough: containers share it that use the network of their machine, and so do copied machines.
+    """
+    found = [socket.gethostname()]
+    with contextlib.suppress(OSError):  # only Linux has these files
+        with open("/proc/sys/kernel/random/boot_id") as f:
+            found.append(f.read().strip())
+        found.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(found)
+
+
 def claim(url: str) -> bool:
     """Create the local file `url`, which names this process; return whether it was created by this call."""
     try:
@@ -29,7 +44,7 @@ def claim(url: str) -> bool:
     except FileExistsError:
         return False
     with os.fdopen(descriptor, "wb") as f:
-        f.write(orjson.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+        f.write(orjson.dumps({"machine": machine(), "pid": os.getpid()}))
     return True
 
 
@@ -97,7 +112,7 @@ def _has_ended(url: str) -> bool:
         named = orjson.loads(content)
     except orjson.JSONDecodeError:  # it is being written
         return False
-    if named["host"] != socket.gethostname():
+    if named["machine"] != machine():
         return False
     try:
         os.kill(named["pid"], 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
+import sysconfig
 import threading
 import time
 import uuid
@@ -70,6 +72,8 @@ class _Worker:
         self.memory = memory
         self.jobs: dict[str, _Tasks] = {}
         self.children: dict[float | None, Local] = {}  # by time limit
+        self.path = list(sys.path)
+        self.program = ""  # whose modules are imported here and in the children
 
     def work(self, idle: float | None) -> int:
         """Process tasks until none was available for `idle` seconds; return how many were done."""
@@ -92,6 +96,7 @@ class _Worker:
     def _do(self, taken: _Taken) -> None:
         job = taken.job
         timeout = job.stated.timeout
+        self._begin(job.stated.program)
         child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
         with self.beats.of(taken.claim), _withdrawn(job, child):
             answer: tuple[bytes | None, bytes | None]
@@ -110,6 +115,28 @@ class _Worker:
                     claim(job.at(f"failed.{taken.index}"))
             else:
                 files.remove(taken.claim)
+
+    def _begin(self, program: str) -> None:
+        """Forget the modules of the program before, since another one may have others of the same names."""
+        if program == self.program:
+            return
+        for child in self.children.values():
+            child.stop()
+        self.children.clear()
+        sys.path[:] = self.path
+        _forget_modules()
+        self.program = program
+
+
+def _forget_modules() -> None:
+    """Forget all imported modules but those that were installed with Python, and those of dataprep."""
+    kept = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is None or name.partition(".")[0] in ("dataprep", "__main__"):
+            continue
+        if not any(file.startswith(place + os.sep) for place in kept):
+            del sys.modules[name]
 
 
 @contextlib.contextmanager
