@@ -201,7 +201,7 @@ class Local:
         return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
 
     def start(self) -> None:
-        """Start the server of the processes in the background, if this system uses one; else the first task does so."""
+        """Start the server of the processes in the background, if this system has one; the first task also does so."""
         guard()
         start_server()
 
