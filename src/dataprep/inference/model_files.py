@@ -1,4 +1,4 @@
-"""Files of models in Hugging Face's folders: JSON and safetensors, written completely or not at all."""
+"""Read and write files of models in Hugging Face folders: JSON and safetensors, written atomically."""
 
 from __future__ import annotations
 

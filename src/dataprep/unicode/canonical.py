@@ -1,7 +1,7 @@
 """Canonical forms of texts: NFC, NFC without marks such as accents and Arabic vowel signs, or with plain letters.
 
-Most texts are in NFC already: one pass over the characters shows this, and the texts are copied. The tables are of one
-Unicode version, so the result is the same on every Python.
+Most texts are in NFC already; one pass over the characters detects this, and such texts are copied. The tables are from
+one Unicode version, so the result is the same on every Python version.
 
 Slow reference for the tests: tests/twins/canonical.py
 """
