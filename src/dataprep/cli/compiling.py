@@ -22,7 +22,7 @@ from dataprep.unicode.machine_code import is_stored
 
 @contextlib.contextmanager
 def compiled_ahead() -> Iterator[None]:
-    """Compile kernels in another process in the `with` block, if some are missing and there are two cores."""
+    """In the `with` block, compile kernels in another process, if the last step's are missing and cores are two."""
     if (os.cpu_count() or 1) < 2 or is_stored(kernel_hash(count_byte_pairs)):
         yield
         return

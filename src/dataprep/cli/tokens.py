@@ -57,7 +57,7 @@ def verify(
 
 
 def _run(steps: list[Any], folder: str, workers: int) -> None:
-    """Rerun the earlier steps of a run, given its folder or the folder of one of its steps."""
+    """Rerun the steps that a run already has, given its folder or the folder of one of its steps."""
     above = Folder(folder).parent.url
     out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
     made = [step.name for step in steps if files.exists(files.join(out, step.name))]

@@ -1,4 +1,4 @@
-"""`Conversation`: a dialogue with a model, its history in the chat template, as long as the context allows."""
+"""`Conversation`: a dialogue with a model, with as much history in the chat template as the context allows."""
 
 from __future__ import annotations
 

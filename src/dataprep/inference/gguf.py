@@ -41,7 +41,7 @@ F32 = npt.NDArray[np.float32]
 
 
 def check_gguf(tok: Tokenizer | None, where: object) -> None:
-    """Raise PlanError unless llama.cpp knows how the tokenizer `tok` cuts words, and the extra is installed.
+    """Raise PlanError unless llama.cpp can cut words like the tokenizer `tok`, and the extra is installed.
 
     - where: the model, for messages.
     """

@@ -1,4 +1,4 @@
-"""Train a persona: a base model on all conversations, then, from it, a model that learns one person's answers only.
+"""Train a persona: a base model on all conversations, and from it a model that learns one person's answers.
 
     OUT/base       learned all conversations as plain text, and the person's conversations in the chat template
     OUT/model      starts from OUT/base and learns the person's answers, mixed with plain conversations (replay)

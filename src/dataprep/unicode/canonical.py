@@ -219,7 +219,7 @@ def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
 def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
     """Return the texts in NFC, without the marks that `drop` names: offsets int64[n + 1] into UTF-8 bytes, uint8.
 
-    If all texts already have this form, they are returned as they are.
+    If all texts already have this form, they are returned unchanged.
 
     - drop: "" drops nothing; "diacritics" drops accents, Hebrew points, Arabic vowel signs and the tatweel; "marks"
       drops all non-spacing marks; FORMS drops nothing, and writes plain letters for the forms of letters in SHAPES.
