@@ -147,7 +147,7 @@ def tune(
 
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
-    """Return the config to train the base: all tokens are targets, rows hold the longest window, and epochs are few."""
+    """Return the config of the base training: all tokens are targets, rows fit the longest window, few epochs."""
     context = 16 * math.ceil(max(_longest(answers), 64) / 16) if how.init_from is None else None
     config = how.config(beginning(how.init_from), context)
     n_tokens = sum(s.split("train").n_tokens for s in (answers, transcripts))

@@ -1,4 +1,4 @@
-"""Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
+"""Survey a folder for `dataprep init`: the files that `dp.read` would read, their groups, and the field with the text.
 
 A group is the input that one call of `dp.read` can read: all chat exports, or documents whose text is in one field.
 """
@@ -264,7 +264,7 @@ def _text_field(url: str, name: str) -> str:
 
 
 def _of_inner(url: str, text: str) -> tuple[str, Options]:
-    """Return the field of the text, and the option that names the array, if the records are an array in an object.
+    """Return the text field, and the option that names the array, for records in an array inside an object.
 
     - text: the field of all lists, which is returned if they are not records.
     """

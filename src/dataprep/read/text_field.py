@@ -13,7 +13,7 @@ DEPTH = 4  # levels of fields that are suggested
 
 
 def place_of(text: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the path to the field of the text: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
+    """Return the path to the text field: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
     return (text,) if text in names else tuple(text.split("."))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of arguments, which determine the types for which a kernel is compiled, found without Numba.
+"""Determine, without Numba, the kinds of arguments, which decide the types for which a kernel is compiled.
 
 `kind_of` is called at each call of a kernel, and is fast; `text_of` names a kind in files. Values of one kind have the
 same Numba type, whereas values of one type may be of several kinds, such as the `int` 1 and `np.int64(1)`.
