@@ -188,7 +188,7 @@ def encode_lines(
         template: as in `encode_messages`.
         val: as in `encode_messages`.
         replace: as in `encode_messages`.
-        quiet: whether dropped lines are not logged.
+        quiet: True to log no dropped lines.
     """
     split = Split(val=val)
     saved = (model if isinstance(model, tuple) else open_model(model))[1]

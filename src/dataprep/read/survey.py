@@ -176,7 +176,7 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out by its name, size or format, or "".
+    """Return the reason, from its name, size or format, to leave a file out, or "".
 
     - with_chats: whether the folder has chat exports.
     """
@@ -324,7 +324,7 @@ def _with_text(schema: pa.Schema) -> list[str]:
 
 
 def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`.
+    """Return the strings of records by field; a field of a nested object is named as in `text="message.body"`.
 
     Strings inside a list are of one field, whose name ends with LIST.
     """

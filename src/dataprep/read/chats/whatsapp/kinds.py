@@ -265,7 +265,7 @@ def _block(said: str, whole: str) -> str:
 def _attached(line: str, *, ios: bool, first: bool) -> str:
     """Return the name of the attached file that a line states, or "".
 
-    - first: nothing precedes the line.
+    - first: whether the line is the first one.
     """
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:

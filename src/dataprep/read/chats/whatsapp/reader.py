@@ -171,7 +171,7 @@ class _Chat:
         return survey, first_line
 
     def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
-        """Remember the authors, and the lines that seem to have none."""
+        """Store the authors, and the lines that seem to have no author."""
         names, codes = self.authors.learn(data, found)
         plain = np.array([name is None for name in names], np.bool_)[codes]
         unnamed = np.flatnonzero(plain)
