@@ -100,7 +100,7 @@ def test_another_recipe_is_stale_unless_replaced(tmp_path):
     docs, out = dataset_of(tmp_path, TEXTS), str(tmp_path / "out")
     Pipeline(*STAGES).run(docs, out)
     steps = os.listdir(os.path.join(out, "steps"))
-    with pytest.raises(StaleOutput, match="another recipe or from other input .*replace=True"):
+    with pytest.raises(StaleOutput, match="a different recipe or from different input .*replace=True"):
         Pipeline(*STAGES[:-1]).run(docs, out)
     stamp = os.stat(os.path.join(out, "steps", steps[0], "receipt.json")).st_mtime_ns
     done = Pipeline(*STAGES[:-1]).run(docs, out, replace=True)

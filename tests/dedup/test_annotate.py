@@ -111,7 +111,7 @@ def test_columns_are_read_by_later_stages(tmp_path, caplog) -> None:
     caplog.clear()
     dp.Pipeline(*stages[:1], *stages[-1:]).run(docs, str(tmp_path / "two"))
     assert "only copy" not in caplog.text
-    with pytest.raises(PlanError, match="MinHash adds duplicate, cluster, .* is a column already; set annotate='"):
+    with pytest.raises(PlanError, match="MinHash adds duplicate, cluster, .* already exists; set annotate='"):
         dp.Pipeline(Exact(annotate=True), MinHash(annotate=True)).run(docs, str(tmp_path / "no"))
 
 

@@ -1,14 +1,16 @@
 import contextlib
 import dataclasses
+import enum
 import json
 import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from dataprep.errors import PlanError
-from dataprep.train import PRESETS, ModelConfig, TrainConfig, named, preset
+from dataprep.train import PRESETS, ModelConfig, TrainConfig, load_model, named, preset, train
 from dataprep.train.__main__ import main
 
 LEAN = """
@@ -142,6 +144,25 @@ def test_every_field_takes_a_value_or_says_what_it_must_be(kind):
             with contextlib.suppress(PlanError):
                 kind(**{field.name: value})
                 assert value is not None or "None" in str(field.type), field.name
+
+
+def test_numbers_of_numpy_become_plain_ones(shards, tmp_path):
+    """Checkpoints hold no others, so a run with them could not be opened; 1 is not a choice of True or False."""
+    kind = enum.Enum("Kind", {"COSINE": "cosine"}, type=str)
+    given = TrainConfig(
+        lr=np.logspace(-3, -2, 2)[0], betas=np.array([0.5, 0.25]), batch=np.int64(2), steps=1, device=np.str_("cpu"),
+        schedule=kind.COSINE, masks=np.bool_(True), weights={np.str_("web"): np.float64(1)},
+        model=ModelConfig(n_layers=1, d_model=16, context=8, dropout=np.float64(0.5), rope_base=np.array([1e4, 1e6])),
+    )  # fmt: skip
+    same = TrainConfig(
+        lr=1e-3, betas=(0.5, 0.25), batch=2, steps=1, device="cpu", weights={"web": 1.0},
+        model=ModelConfig(n_layers=1, d_model=16, context=8, dropout=0.5, rope_base=(1e4, 1e6)),
+    )  # fmt: skip
+    assert repr(given) == repr(same)
+    train({"web": shards}, out=tmp_path, config=given, quiet=True)
+    assert repr(TrainConfig.from_dict(load_model(tmp_path)[1]["config"])) == repr(same)
+    with pytest.raises(PlanError, match=r"^compile=1 must be one of None, True, False$"):
+        TrainConfig(compile=1)
 
 
 @pytest.mark.parametrize(

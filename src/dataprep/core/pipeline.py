@@ -1,9 +1,9 @@
 """Pipeline: a list of stages, run in as few passes as possible; the result is a folder, opened as a Dataset.
 
-Consecutive Stages are run in one pass. Before an Estimator, the stages that are still to be applied are run and the
-text is saved, but only if one of these stages changes or reads text. Drops and cuts of earlier Estimators are applied
-while reading; so Exact, MinHash and SuffixArray in a row all read the same saved copy of the text. Every task writes a
-receipt of its work, so a killed run resumes and writes the same bytes. `run` plans, executes and commits.
+Consecutive Stages are run in one pass. Before an Estimator, pending stages are run and the text is saved, but only if
+one of them changes or reads text. Drops and cuts of earlier Estimators are applied while reading. Exact, MinHash and
+SuffixArray in a row therefore read the same saved copy of the text. Every task writes a receipt of its work, so a
+killed run resumes and writes the same bytes. `run` plans, executes and commits.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Pipeline:
     Args:
         stages: the Stages and Estimators, in the order in which they are applied. A Pipeline without stages copies its
             input.
-        codec: the compression of the Parquet files of the result: "zstd"; "lz4", which is a little faster, with larger
-            files; or "none". The documents are the same, but `run` takes one with another codec for another result.
+        codec: the compression of the result's Parquet files: "zstd"; "lz4", which is slightly faster but makes larger
+            files; or "none". The documents are the same, but `run` treats a result with another codec as a different
+            result.
 
     >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
     """
@@ -63,16 +64,16 @@ class Pipeline:
     ) -> Dataset:  # fmt: skip
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
-        A finished result of the same stages and input is only opened, and an unfinished one is resumed.
+        A finished result of the same stages and input is opened without further work, and an unfinished one is resumed.
 
         Args:
             docs: the documents.
             out: the folder of the result.
             runner: the Runner, which decides how many tasks run in parallel; None: `Serial()`.
             replace: whether to replace a result in `out` that was made by other stages or from other input; steps that
-                have not changed are reused. With False, such a result raises StaleOutput. The old result is kept until
+                have not changed are reused. If False, such a result raises StaleOutput. The old result is kept until
                 the new one is complete.
-            keep_dropped: whether to also save the dropped documents, which needs one more read of the input;
+            keep_dropped: whether to also save the dropped documents, which requires reading the input once more;
                 `dropped()`, `dataprep why` and the report can then show them even if the input has moved.
 
         Raises PlanError if `keep_dropped` is True and a stage hides the input.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,14 +31,16 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage
-from dataprep.core.output import kinds
+from dataprep.core.output import forget_list, kinds
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TOKENS
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.plan import check_apart
+from dataprep.core.run.plan import check_apart, shards_of_datasets
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError, StaleOutput, counted
+from dataprep.filters.decontaminate.kernel import words_of
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -80,6 +83,48 @@ class Side(Stage):
             # They are in the other set, so that no warning says that nearly all documents were lost.
             stats.drop(B.ids(batch)[dropped], "not_held_out" if self.held else SET, moved=True)
             yield batch.filter(pa.array(~dropped))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotShort(Stage):
+    """Drops documents that have the words of a held-out document and no others, with the reason `held_out_copy`.
+
+    It is for texts that have too few words for `Decontaminate`, which may occur by chance in a longer document.
+
+    Args:
+        texts: the letters and digits of these held-out documents.
+    """
+
+    texts: frozenset[str]
+    only_drops = True
+
+    @classmethod
+    def of(cls, held: Dataset, n: int) -> NotShort:
+        """Return the stage for the held-out documents that have fewer than `n` words."""
+        texts = held.table(["text"]).column("text").cast(pa.large_string()).combine_chunks()
+        n_words = np.diff(words_of(texts, "unicode").ends)
+        return cls(texts=frozenset(letters(text) for text in texts.filter(pa.array(n_words < n)).to_pylist()))
+
+    def recipe(self) -> Any:
+        """Return a hash of the texts."""
+        return key(sorted(self.texts))
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Yield the other documents."""
+        longest = 4 * max((len(text.encode()) for text in self.texts), default=0)  # with signs and marks
+        for batch in batches:
+            found = np.zeros(batch.num_rows, bool)
+            short = np.flatnonzero(B.lengths(batch) <= longest)
+            texts = batch.column("text").take(pa.array(short)).to_pylist()
+            found[short] = [letters(text) in self.texts for text in texts]
+            stats.drop(B.ids(batch)[found], "held_out_copy")
+            yield batch.filter(pa.array(~found))
+
+
+def letters(text: str) -> str:
+    """Return the letters, marks and digits of a text in small letters; the text itself if it has none."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in plain if unicodedata.category(c)[0] in "LMN") or text
 
 
 @dataclass(frozen=True)
@@ -247,10 +292,11 @@ def _held_out(
         held = _run([], settings.held_out, out, "held-out", runner)
         _check_outside(held, versions, docs)
         return None, held
-    if known is not None:
-        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
     given = {name: one for name, one in versions.items() if isinstance(one, Dataset)}
     pools = given if docs is None else {"corpus": docs}
+    if known is not None:
+        _check_not_forgotten(pools, out)
+        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
     first = next(iter(pools.values()))
     share = Split(val=settings.held_out, group=settings.group)
     for pool in pools.values():
@@ -267,6 +313,19 @@ def _held_out(
         )
         raise PlanError(msg)
     return split, held
+
+
+def _check_not_forgotten(pools: Mapping[str, Dataset], out: str) -> None:
+    """Raise StaleOutput if a held-out document was forgotten where it was taken from, since it was held out."""
+    for name, pool in pools.items():
+        held = files.join(out, "pool", name)
+        if Folder(held).is_dataset:
+            forgotten = forget_list.wanted(shards_of_datasets(pool))
+            ids = open_dataset(held).table(["id"]).column("id").to_numpy()
+            if np.isin(ids, forgotten).any():
+                msg = f"documents of the held-out set were forgotten in {name!r}; run `dataprep forget {out}`, "
+                msg += "which removes them there, too"
+                raise StaleOutput(msg)
 
 
 def _check_outside(held: Dataset, versions: Mapping[str, Dataset | Sequence[Any]], docs: Dataset | None) -> None:
@@ -305,10 +364,12 @@ def _clean(
 ) -> tuple[Dataset, int]:
     """Return documents without those that are held out or share words with the held-out set, and how many shared."""
     words = Decontaminate(sets={SET: held}, ngram=ngram)
-    stages: list[Any] = [words] if split is None else [Side(split=split, held=False), words]
+    copies = NotShort.of(held, min(words.min_words, ngram))
+    stages: list[Any] = [copies, words] if split is None else [Side(split=split, held=False), copies, words]
     clean = _run(stages, docs, out, name, runner)
-    dropped = {stage.name: stage for stage in clean.stats.stages}[words.name].dropped
-    return clean, sum(one.docs for of in dropped.values() for one in of.values())
+    by_name = {stage.name: stage.dropped for stage in clean.stats.stages}
+    dropped = [of for stage in (copies, words) for of in by_name[stage.name].values()]
+    return clean, sum(one.docs for of in dropped for one in of.values())
 
 
 def _tokenizer(

@@ -103,7 +103,8 @@ class Trainings:
     def _key(self, version: Version) -> str:
         settings = {n: v for n, v in self.config.to_dict().items() if n not in RUN_ONLY and n != "seed"}
         start = None if self.start is None else files.content_hash(self.start)
-        return key([VERSION, version.shards.root, settings, start])
+        kept = [] if self.checkpoints == 1 else [self.checkpoints]  # a run with fewer cannot be averaged as asked
+        return key([VERSION, version.shards.root, settings, start, *kept])
 
     def _place(self, version: Version, seed: int) -> str:
         return files.join(self.out, self.name_of(version, seed))
@@ -159,6 +160,7 @@ class Trainings:
         record = receipts.once(f"{place}.json", self._held_key(version), held_out)
         found = {"": record["bits"]}
         for asked in self.questions:
+
             def answers(asked: Questions = asked) -> dict[str, Any]:
                 bits = np.mean([bits_of(path, asked) for path in checkpoints()], axis=0)
                 return {"files": [], "bits": bits.tolist()}

@@ -5,7 +5,7 @@ Most are Llama with one more setting, and use Llama's weight names (`llama`); GP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -16,8 +16,12 @@ from dataprep.train import GPT, ModelConfig
 
 from . import gpt2, llama
 
-SIZES = frozenset({"n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout"})
-"""Settings of sizes, which are free in every architecture; dropout is of training alone."""
+SIZES = frozenset({
+    "n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout",
+    "experts_used", "experts_shared", "balance", "router_z",
+})  # fmt: skip
+"""Settings of sizes, which are free in every architecture; dropout is of training alone, and the last four have no
+effect in a model without experts."""
 OF_LLAMA = SIZES | {"n_kv_heads", "rope_base", "head_width", "rope_scaling", "rope_factor", "rope_context"}
 
 
@@ -28,7 +32,7 @@ class Architecture(NamedTuple):
         model_type: its name in config.json.
         wants: {setting: value} for the settings that differ from Llama's.
         free: settings that may have any value.
-        by_layer: settings that may differ between layers.
+        by_layer: {setting that may differ between layers: the values that it may have}.
         config: function that returns the content of config.json, without the ids that begin and end a text.
         weights: function that returns {name of a weight in the file: tensor}.
     """
@@ -38,16 +42,20 @@ class Architecture(NamedTuple):
     free: frozenset[str]
     config: Callable[[GPT], dict[str, Any]]
     weights: Callable[[GPT], dict[str, Tensor]]
-    by_layer: frozenset[str] = frozenset()
+    by_layer: Mapping[str, Collection[Any]] = {}
 
     def unlike(self, config: ModelConfig) -> list[str]:
         """Return the settings of a model that this architecture does not support."""
         plain = asdict(ModelConfig()) | {**self.wants}
-        return [
-            f"{name}={value!r}" for name, value in asdict(config).items()
-            if (isinstance(value, tuple) and name not in self.by_layer)
-            or (value != plain[name] and name not in self.free | self.by_layer)
-        ]  # fmt: skip
+        every = asdict(config).items()
+        return [f"{name}={value!r}" for name, value in every if not self._has(name, value, plain[name])]
+
+    def _has(self, name: str, value: Any, plain: Any) -> bool:
+        """Return whether a setting has an allowed value; `plain` is the one that it has if it is not free."""
+        values = value if isinstance(value, tuple) else (value,)
+        if all(one in self.by_layer.get(name, ()) for one in values):
+            return True
+        return not isinstance(value, tuple) and (value == plain or name in self.free)
 
 
 def _like_llama(model_type: str, name: str, more: Callable[[ModelConfig], dict[str, Any]]) -> Callable[[GPT], Any]:
@@ -86,7 +94,7 @@ PUBLISHED = (
     ),
     Architecture(
         "qwen3", {"qk_norm": True}, OF_LLAMA | {"reach"}, _like_llama("qwen3", "Qwen3ForCausalLM", _windows),
-        llama.weights, frozenset({"pattern"}),
+        llama.weights, {"pattern": ("all", "window")},
     ),
     Architecture(
         "gpt2", {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}, SIZES | {"biases", "rope_base"},

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataprep.errors import PlanError
 
-from .shape import ModelConfig, in_range, is_a, positive
+from .shape import ModelConfig, in_range, is_a, plain_fields, positive
 
 SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PACKED = ("bestfit", "padded", "cut")
@@ -176,6 +176,7 @@ class TrainConfig:
     """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         for name in (
             "steps",
             "batch",
@@ -234,8 +235,9 @@ class TrainConfig:
         choices |= dict.fromkeys(("masks", "recompute", "shard_optimizer"), (True, False))
         choices |= {"reduce_dtype": ("float32", "bfloat16"), "lora_base": ("plain", "nf4")}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"
+            value = getattr(self, name)
+            if not any(type(one) is type(value) and one == value for one in allowed):  # 1 is not True
+                msg = f"{name}={value!r} must be one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"

@@ -6,7 +6,7 @@ import copy
 import math
 from ast import literal_eval
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from dataprep.errors import PlanError
@@ -54,6 +54,35 @@ def positive(name: str, value: Any, *, optional: bool = False) -> None:
 def is_a(value: Any, *types: type) -> bool:
     """Return whether a value has one of the types; True and False are not numbers."""
     return isinstance(value, types) and not isinstance(value, bool)
+
+
+def plain_fields(config: Any) -> None:
+    """Replace the values of a config's fields by plain ones (see `plain`)."""
+    for each in fields(config):
+        object.__setattr__(config, each.name, plain(getattr(config, each.name)))
+
+
+def plain(value: Any) -> Any:
+    """Return a value of numpy or torch, or of a subclass such as a member of an Enum, as the plain one that it equals.
+
+    Checkpoints are read without running code, so they may hold no others. Other values are returned as they are.
+
+    >>> import numpy
+    >>> plain([numpy.float64(0.5), numpy.int64(2)])
+    [0.5, 2]
+    """
+    if hasattr(value, "tolist") and not isinstance(value, type):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {plain(name): plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        made = [plain(one) for one in value]
+        return made if isinstance(value, list) else tuple(made)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if is_a(value, int, float):
+        return int(value) if isinstance(value, int) else float(value)
+    return value
 
 
 def in_range(config: Any, name: str, low: float, high: float) -> None:
@@ -161,6 +190,7 @@ class ModelConfig:
     router_z: float = 0.001
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         for name in BY_LAYER:
             object.__setattr__(self, name, _per_layer(getattr(self, name)))
         self._check_values()
@@ -300,7 +330,7 @@ def _parsed(text: str) -> Any:
 
 def _values(value: Any) -> tuple[Any, ...]:
     """Return the values of the layers."""
-    if value == ():
+    if isinstance(value, tuple) and not value:
         msg = "a setting with a value per layer must have one value or more, such as pattern='window,all'"
         raise PlanError(msg)
     return value if isinstance(value, tuple) else (value,)

@@ -173,9 +173,9 @@ def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):
         ({"sets": {"q": []}}, "none has 8 words"),
         ({"sets": {"q": ["too short"]}}, "longest has 2"),
         ({"sets": {"q": 5}}, "URL of a file"),
-        ({"sets": {"A.b": [LONG]}}, "must have a-z, 0-9 and _ only"),
+        ({"sets": {"A.b": [LONG]}}, "must contain only a-z, 0-9 and _"),
         ({"sets": {"q": "nowhere/q.jsonl"}}, "cannot read the list nowhere/q.jsonl"),
-        ({"sets": {"q": [LONG]}, "ngram": 0}, "integer from 1"),
+        ({"sets": {"q": [LONG]}, "ngram": 0}, "integer of at least 1"),
         ({"sets": {"q": [LONG]}, "action": "cut"}, "'drop' or 'report'"),
     ],
 )

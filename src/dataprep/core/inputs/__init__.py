@@ -1,1 +1,1 @@
-"""The origin of documents: read the input files of a Dataset again."""
+"""Restore where documents came from: read the input files of a Dataset again."""

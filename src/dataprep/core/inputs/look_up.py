@@ -1,4 +1,4 @@
-"""Find the input files of a Dataset again, and read a document from them while they are as the run read them."""
+"""Find the input files of a Dataset again, and read documents from them if the files have not changed since the run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginnin
 
 
 def is_there(url: str) -> bool:
-    """Return whether an input file that `origin.json` names can be opened; "***" in a URL was a secret."""
+    """Return whether an input file named in `origin.json` can be opened; "***" in a URL stands for a removed secret."""
     return (files.is_local(url) or "***" not in url) and files.exists(url)
 
 
 def is_same(row: OriginFile, reader: Reader, known: Hashes) -> bool:
-    """Return whether an input file exists and has the content that was read; of a shard, only sizes are compared."""
+    """Return whether an input file exists and has the content that was read; for a shard, only sizes are compared."""
     if not is_there(row.url):
         return False
     if isinstance(reader, Sealed):
@@ -50,7 +50,7 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
 def documents(out: str, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Read documents again from the input files of the Dataset in `out`, each file once; return {id: {column: value}}.
 
-    Those are left out whose input file is missing, cannot be read, or has changed.
+    A document is left out if its input file is missing, cannot be read, or has changed.
     """
     origin, found = Folder(out).origin, dict[int, dict[str, Any]]()
     if origin is None:
@@ -60,11 +60,11 @@ def documents(out: str, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     readers = [reader_of(reader) for reader in origin.readers]
     for row in origin.files:
         reader, left = readers[row.reader], [id_ for id_ in ids if id_ not in found]
-        sealed = isinstance(reader, Sealed)  # the numbers of its files were shifted
+        sealed = isinstance(reader, Sealed)  # the file numbers were shifted
         number = [id_ >> B.POSITION_BITS for id_ in left]
         mine = [id_ for id_, n in zip(left, number, strict=True) if n == row.file or (sealed and n > row.file)]
         if mine and reader is not None:
-            with contextlib.suppress(DataprepError, OSError, ImportError):  # moved, changed or out of reach
+            with contextlib.suppress(DataprepError, OSError, ImportError):  # moved, changed or unreachable
                 if is_same(row, reader, known):
                     found |= _stored(row, mine) if sealed else _scan(reader, row, mine)
     return found
@@ -78,7 +78,7 @@ def _stored(row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def _scan(reader: Reader, row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return documents of a file, each read from its position, or all from its beginning if that is not possible."""
+    """Return documents of a file, each read from its position or, if that is impossible, all from the beginning."""
     enters, found = reader.enters(row.url), dict[int, dict[str, Any]]()
     if not enters and files.size(row.url) > MAX_SCAN_BYTES:
         return found
@@ -96,9 +96,9 @@ def _scan(reader: Reader, row: OriginFile, ids: Sequence[int]) -> dict[int, dict
 
 
 def first_inputs(parts: Iterable[Part]) -> Iterator[tuple[Reader, str]]:
-    """Yield the reader and the URL of each input file of parts; files that sealed Datasets were made from, for these.
+    """Yield the reader and the URL of each input file of parts; for a sealed Dataset, the files from which it was made.
 
-    The files may be gone. Files that are not read, and those of which a stage hides the names, are left out.
+    The files may no longer exist. Files that are not read, and files whose names a stage hides, are left out.
     """
     seen = set[str]()
     left = dict.fromkeys((part.reader, piece.url) for part in parts for piece in part.slices if not piece.unread)

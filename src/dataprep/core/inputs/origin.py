@@ -1,6 +1,6 @@
 """Record the input files of a Dataset in `origin.json`, so that they can be found again (`look_up.py`).
 
-The file has paths of this machine; because of these paths, no hash depends on origin.json.
+The file contains paths of this machine, so no hash depends on origin.json.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def _is_left_out(docs: Dataset, piece: Slice) -> bool:
 
 
 def beside(docs: Dataset) -> dict[str, str]:
-    """Return the hash of each file that readers read with those of `docs`, such as one of names, as {URL: hash}."""
+    """Return hashes of companion files that readers read with the files of `docs`, such as names, as {URL: hash}."""
     pieces = {piece.url: part.reader for part in docs.parts for piece in part.slices if piece.unread is None}
     urls = dict.fromkeys(url for at, reader in pieces.items() for url in reader.companions(at))
     return {redacted(url): docs.hashes.fingerprint(url) for url in urls}
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
-    """Return a hash of the readers and stages that make a result, which does not depend on the input files."""
+    """Return a hash of the readers and stages that determine a result; it does not depend on the input files."""
     return key((_readers(docs), docs.stages, list(stages)))
 
 

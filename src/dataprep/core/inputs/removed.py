@@ -46,7 +46,7 @@ def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
 
 
 def input_parts(folder: Folder) -> tuple[Part, ...]:
-    """Return the input files of a Dataset as parts, one per file.
+    """Return the input files of a Dataset as parts, one part per file.
 
     Raises ReadError if the input is not known, or a file is missing or has changed since.
     """
@@ -60,7 +60,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
-            msg = "it was read by a reader of your own; read it again with that reader, and select the ids in `drops()`"
+            msg = "it was read by a custom reader; read it again with that reader, and select the ids in `drops()`"
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"
@@ -77,7 +77,7 @@ class Removed(Reader):
 
     Attributes:
         reader: the reader of the input.
-        made: identifies the result whose stages removed the documents or texts.
+        made: a hash that identifies the result whose stages removed the documents or texts.
         tables: the drop or cut tables; their paths have no influence on hashes.
     """
 
@@ -93,11 +93,11 @@ class Removed(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns of the input, and those on what was removed."""
+        """The columns of the input, and the columns that describe what was removed."""
         return {**self.reader.adds, **self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of the slice of which something was removed."""
+        """Yield the documents of the slice from which something was removed."""
         for batch in self.reader(piece, Ledger(stats.stage, quiet=True)):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
@@ -107,17 +107,17 @@ class Removed(Reader):
                 yield from self._chosen(batch, pa.concat_tables(rows))
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
-        """Yield the documents of a batch that are in the table, with the columns."""
+        """Yield the documents of a batch that are in the table, with the added columns."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class DroppedDocuments(Removed):
-    """Reads the documents that were dropped, as the input has them, with the columns of the drop table."""
+    """Reads the documents that were dropped, as they are in the input, with the columns of the drop table."""
 
     kind: ClassVar[str] = DROPS
     columns: ClassVar[Mapping[str, pa.DataType]] = {
-        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document has them
+        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document contains them
     }
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
@@ -132,11 +132,11 @@ class DroppedDocuments(Removed):
 
 @dataclass(frozen=True)
 class CutTexts(Removed):
-    """Reads the texts that one stage cut out; the pieces of a document are joined by line feeds.
+    """Reads the texts that one stage cut out; the fragments cut from one document are joined by line feeds.
 
     Attributes:
         stage: the label of the stage.
-        earlier: the labels of the stages that cut the same texts before it.
+        earlier: the labels of the earlier stages that cut spans of the same texts.
     """
 
     stage: str
@@ -167,9 +167,9 @@ class CutTexts(Removed):
 
 
 def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], list[bytes]]:
-    """Return the pieces of `data` outside the ranges `spans`, pairs (start, end), and those inside, both in order.
+    """Return the fragments of `data` outside the ranges `spans`, pairs (start, end), and those inside, both in order.
 
-    Ranges that overlap or touch are one piece.
+    Ranges that overlap or touch count as one range.
     """
     outside, inside, at = [], list[tuple[int, int]](), 0
     for start, end in sorted(spans):
@@ -190,12 +190,12 @@ def dropped_parts(home: Folder) -> tuple[Part, ...]:
 
 
 def forget_list_of(home: Folder) -> str:
-    """Return the URL of the list of the documents that were forgotten, which are not read; "" if there is none."""
+    """Return the URL of the list of forgotten documents, which are not read; "" if there is no list."""
     return home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
 
 
 def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Part, ...]]) -> tuple[Part, ...]:
-    """Return parts that read the texts which a stage cut to make the Dataset in the folder `home`.
+    """Return parts that read the texts which a stage cut out to make the Dataset in the folder `home`.
 
     - stage: as in `cut_by`.
     - opened: returns the parts of the sealed Dataset in a folder.
@@ -210,16 +210,16 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
 
 
 def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, tuple[str, ...]]:
-    """Return the folder in which a stage cut texts, its label, and the labels of those that cut there before it.
+    """Return the folder in which a stage cut texts, its label, and the labels of earlier stages that cut texts there.
 
-    - stage: the label; None: the only stage that cut texts.
+    - stage: the label of the stage; None if it is the only stage that cut texts.
 
-    Raises PlanError if it cut nothing.
+    Raises PlanError if the stage cut nothing.
     """
     labels: dict[str, Folder] = {}
     stats = {folder: (folder.record or folder.sealed).stats for folder in folders}
     by_rule = {one["name"] for some in stats.values() for one in some if one.get("cuts")}
-    for folder, some in stats.items():  # the statistics of a folder include those of the saved ones before it
+    for folder, some in stats.items():  # the statistics of a folder include those of the saved folders before it
         for one in some:
             if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)

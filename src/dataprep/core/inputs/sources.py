@@ -11,7 +11,7 @@ from ..model.part import Sealed
 from ..model.stats import HIDDEN, Stats
 
 log = logging.getLogger("dataprep")
-SHOWN = 10  # sources in a message
+SHOWN = 10  # maximum number of sources in a message
 
 
 def sources_of(docs: Dataset) -> set[str] | None:
@@ -24,13 +24,13 @@ def sources_of(docs: Dataset) -> set[str] | None:
 
 
 def sources_in(stats: Stats) -> set[str] | None:
-    """Return the sources of the documents that the last stage in `stats` returned; None if they are not stated."""
+    """Return the sources of the documents that the last stage in `stats` returned; None if they are not recorded."""
     found = set(stats.stages[-1].out) if stats.stages else set()
     return None if HIDDEN in found or not found else found
 
 
 def warn_of_absent(stages: Sequence[Any], known: Iterable[str]) -> None:
-    """Log a warning for each source that the rule `keep="source:A,B"` of a stage names and that `known` lacks."""
+    """Log a warning for each source that the rule `keep="source:A,B"` of a stage names and `known` does not contain."""
     names = sorted(known)
     for stage in stages:
         kind, _, what = str(getattr(stage, "keep", "")).partition(":")

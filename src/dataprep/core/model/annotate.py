@@ -1,4 +1,4 @@
-"""Annotate: write the decisions of an Estimator as columns, instead of dropping documents or cutting texts."""
+"""Implement `annotate=`: write an Estimator's decisions as columns instead of dropping documents or cutting texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTERS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("duplicate", pa.string()),  # the reason for which the document would be dropped; null: it would not
         pa.field("cluster", pa.uint64()),  # the document that would be kept; null: not known
-        pa.field("cluster_dataset", pa.string()),  # its Dataset; null: this one
+        pa.field("cluster_dataset", pa.string()),  # the Dataset of that document; null: this one
         pa.field("cluster_size", pa.int64()),
         pa.field("similarity", pa.float32()),
     ]
@@ -34,7 +34,7 @@ CENTROIDS = pa.schema(
     [
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("centroid", pa.int32()),  # number of the nearest centroid
-        pa.field("centroid_similarity", pa.float32()),  # the cosine to it
+        pa.field("centroid_similarity", pa.float32()),  # the cosine to the nearest centroid
     ]
 )
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
@@ -43,10 +43,10 @@ REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name not in ("id
 
 
 def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) -> dict[str, pa.DataType]:
-    """Return the columns that are added, with their types; {} if `prefix`, the beginning of their names, is None.
+    """Return the added columns with their types; {} if `prefix`, the prefix of their names, is None.
 
     - cuts: whether the Estimator cuts texts; if not, it drops documents.
-    - centroids: whether it compares vectors, and adds the columns of CENTROIDS too.
+    - centroids: whether it compares vectors, in which case the columns of CENTROIDS are added too.
     """
     columns = REPEATS if cuts else COLUMNS | (NEAREST if centroids else {})
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
@@ -55,7 +55,7 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
 def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
-    - prefix: the beginning of the columns' names.
+    - prefix: the prefix of the columns' names.
     - centroids: as in AnnotateClusters.
     - sized: as in AnnotateClusters.
 
@@ -74,7 +74,8 @@ def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = 
 def clusters_of(verdicts: pa.Table) -> pa.Table:
     """Return the members of all clusters of a table of documents to drop, with the columns of CLUSTERS, sorted by id.
 
-    A cluster is a kept document and those that are dropped for it. Documents that are dropped for none have no cluster.
+    A cluster is a kept document and the documents that are dropped as its duplicates. A document that is dropped
+    without a kept document has no cluster.
     """
     ids, known = verdicts["id"].to_numpy(), ~verdicts["duplicate_of"].is_null().to_numpy(zero_copy_only=False)
     homes = verdicts["duplicate_of_dataset"].combine_chunks().fill_null("").dictionary_encode()
@@ -108,7 +109,7 @@ class _Annotate(Verdict):
     """Base class of stages that add columns.
 
     Args:
-        prefix: the beginning of their names.
+        prefix: the prefix of the columns' names.
     """
 
     only_drops: ClassVar[bool] = True
@@ -122,7 +123,7 @@ class _Annotate(Verdict):
     def _with(self, batch: Batch, columns: Mapping[str, pa.Array]) -> Batch:
         for name, column in columns.items():
             if self.prefix + name in batch.schema.names:
-                msg = f"{self.name}: there is a column {self.prefix + name!r} already; set annotate='another_'"
+                msg = f"{self.name}: the column {self.prefix + name!r} already exists; set annotate='another_'"
                 raise PlanError(msg)
             batch = B.with_column(batch, self.prefix + name, column)
         return batch
@@ -133,9 +134,9 @@ class AnnotateClusters(_Annotate):
     """Adds the columns duplicate, cluster, cluster_dataset, cluster_size and similarity to every document.
 
     Attributes:
-        clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its
-            own, of size 1.
-        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
+        clusters: the URL of the table of the members of clusters. A document that is in no cluster forms its own
+            cluster, of size 1.
+        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "" if there is no such table.
         sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
 
@@ -149,7 +150,7 @@ class AnnotateClusters(_Annotate):
         return added_columns(self.prefix, cuts=False, centroids=bool(self.centroids))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the columns."""
+        """Yield the same documents with the added columns."""
         with contextlib.ExitStack() as opened:
             table = opened.enter_context(RangeReader(self.clusters, CLUSTERS))
             near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
@@ -171,7 +172,7 @@ class AnnotateClusters(_Annotate):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnnotateSpans(_Annotate):
-    """Adds the column repeats to every document: the list of the spans that would be cut, as in a cut table.
+    """Adds the `repeats` column to every document: the list of the spans that would be cut, as in a cut table.
 
     Attributes:
         spans: the URL of the table of spans to cut.
@@ -185,7 +186,7 @@ class AnnotateSpans(_Annotate):
         return added_columns(self.prefix, cuts=True)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the column."""
+        """Yield the same documents with the added column."""
         with RangeReader(self.spans, SPANS) as table:
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)

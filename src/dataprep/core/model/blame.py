@@ -1,6 +1,7 @@
 """Find the document for which a user's function raised an error; state its id, its file and the start of its text.
 
-An error is whatever a function raises, SystemExit too: only Ctrl-C and signals end the program (`passes`).
+Any exception that a function raises counts as an error, including SystemExit; only Ctrl-C and signals end the program
+(`passes`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .ledger import Ledger, watch
 from .reader import Slice
 
 HEAD_CHARS = 60
-PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # they say what is wrong, or are tried again
+PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # their messages are clear, or they are retried
 T = TypeVar("T")
 END = object()
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -40,14 +41,14 @@ def is_ours(stage: object) -> bool:
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether an error of a user's function is raised unchanged: one of dataprep, or one that ends the run."""
+    """Return whether an error of a user's function is raised unchanged: dataprep's errors, and those that end a run."""
     return isinstance(error, PASSED) or is_stop(error)
 
 
 def raised(name: str, error: BaseException) -> str:
     """Return a text that states a function, its error and the line: "f raised KeyError: 'x' (pipe.py, line 12)".
 
-    - name: the function as it is spelled in a pipeline.
+    - name: the function's name as written in the pipeline.
     """
     own = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
     own = [at for at in own if not at[0].startswith(_PACKAGE)]
@@ -58,7 +59,7 @@ def raised(name: str, error: BaseException) -> str:
 
 
 def failed(name: str, error: BaseException, batch: Batch | None = None, row: int = 0) -> FunctionFailed:
-    """Return the error to raise instead of `error`, which the function `name` raised for a row of a batch."""
+    """Return the error to raise in place of `error`, which the function `name` raised for a row of a batch."""
     if batch is None or not batch.num_rows:
         return FunctionFailed(raised(name, error))
     return wrong_value(raised(name, error), batch, row)
@@ -84,7 +85,7 @@ def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
 
 
 def called(name: str, work: Callable[[Batch], T], batch: Batch) -> T:
-    """Return `work(batch)`, which calls a user's function; errors name the function by `name`, and the document."""
+    """Return `work(batch)`, which calls a user's function; errors state the function's name `name` and the document."""
     try:
         with Stays(name):
             return work(batch)
@@ -97,7 +98,7 @@ def called(name: str, work: Callable[[Batch], T], batch: Batch) -> T:
 
 
 def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
-    """Return the row of a batch for which `work` raises an error, found by halving; None if no single row does."""
+    """Return the row of a batch for which `work` raises an error, found by bisection; None if no single row fails."""
     first, n = 0, batch.num_rows
     while n > 1:
         halves = ((first, n // 2), (first + n // 2, n - n // 2))
@@ -123,7 +124,7 @@ def applied(
 ) -> Iterator[Batch]:
     """Yield the documents of `flow` with `stages` applied; errors of a user's function name the document and its file.
 
-    - ledgers: one ledger per stage, to record its work; empty: nothing is recorded.
+    - ledgers: one ledger per stage, to record its work; if empty, nothing is recorded.
     - slices: the slices that `flow` reads.
     """
     if ledgers:
@@ -141,9 +142,10 @@ def each(
 ) -> Iterator[T]:
     """Yield the items that `make` returns; an error in `make` is passed to `explain`, which may raise another error.
 
-    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it.
+    An exception that is raised at the `yield`, such as GeneratorExit when iteration stops early, is not passed to
+    `explain`.
 
-    - stays: a context manager in which each item is made; None: without one.
+    - stays: a context manager that is active while each item is made; None if there is none.
     """
     flow: Iterator[T] | None = None
     while True:
@@ -223,7 +225,7 @@ def _check_columns(stage: Any, given: Batch, out: Any) -> None:
 
 @contextlib.contextmanager
 def located(slices: Sequence[Slice]) -> Iterator[None]:
-    """Add the document's file to a FunctionFailed that is raised in the `with` block.
+    """Add the file of the document to a FunctionFailed that is raised in the `with` block.
 
     Args:
         slices: the slices of files that the block reads.
@@ -238,7 +240,7 @@ def located(slices: Sequence[Slice]) -> Iterator[None]:
 
 
 def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
-    """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
+    """Return the URL of a document's input file, or of its shard if the Dataset hides the names of input files.
 
     - slices: the slices that were read.
     """
@@ -265,9 +267,9 @@ def _listed(url: str, id_: int) -> str | None:
 
 
 class LastRead:
-    """Remembers which batch of a Dataset was read last, for the message if an Estimator fails; it does not keep it.
+    """Remembers which batch of a Dataset was read last, for the message if an Estimator fails, without holding it.
 
-    A copy for another process knows none.
+    A copy for another process remembers no batch.
     """
 
     def __init__(self) -> None:
@@ -288,7 +290,7 @@ class LastRead:
 
 
 def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `fit`, a function of an Estimator, its input and other values, so that errors name the last batch read.
+    """Return `fit`, a function of an Estimator, its input and other values, wrapped: errors name the last batch read.
 
     An error of a user's Estimator becomes FunctionFailed.
     """
@@ -310,9 +312,9 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: BaseException) -> FunctionFailed:
-    """Return the error to raise instead of `e`.
+    """Return the error to raise in place of `e`.
 
-    - batch: the one that was read last.
+    - batch: the batch that was read last.
     """
     error = failed(f"{estimator.name}.fit", e)
     if batch is None or not batch.num_rows or "id" not in batch.schema.names:

@@ -1,7 +1,7 @@
 """Dataset: documents in input files or sealed shards, and the stages still to apply.
 
-A Dataset is a list of Parts; a Part is the work of one task. `read(...)` makes Parts of input files. A Pipeline
-seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)` opens it again.
+A Dataset is a list of Parts; a Part is the work of one task. `read(...)` makes Parts of input files. A Pipeline seals a
+folder: it writes Parquet shards and, as the last file, a manifest. `open_dataset(DIR)` opens the folder again.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from .tables import SCHEMAS, Unread, read_rows
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
-SPREAD = 8  # parts that a sample is taken from
-MOST_SOURCES = 64  # of which a sample has the beginning, too
+SPREAD = 8  # parts from which a sample is taken
+MOST_SOURCES = 64  # sources of which a sample also contains the beginning
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Dataset(Documents):
     """A collection of documents in input files or in a sealed (complete) output folder, in the order of their ids.
 
     Documents are read when they are needed. Each iteration reads the input again and applies the pending stages (those
-    that were added but not run yet); to save the result, call `Pipeline().run(docs, out=DIR)`.
+    that were added but not run yet). To save the result, call `Pipeline().run(docs, out=DIR)`.
 
     Attributes:
         parts: the input, divided into parts; each part is one task.
         url: the output folder if the Dataset is sealed, else None.
         manifest: the content of the folder's manifest; None if the Dataset is not sealed.
-        left_out: the files that were listed but are not read.
+        left_out: the listed files that are not read.
         max_bad_files: ReadError is raised if more files than this are bad (damaged, or with too many bad records); None
             sets no limit.
-        last: an object that records the batch that was read last; None: no batch is recorded.
+        last: an object that remembers the batch that was read last; None if no batch is remembered.
         hashes: the known content hashes of input files, which are not computed again.
         given_in: the working folder in which `url` was given.
     """
@@ -73,7 +73,7 @@ class Dataset(Documents):
     given_in: str = field(default_factory=here, compare=False, repr=False)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, and the working folder has changed since then."""
+        """Raise PlanError if a relative path was given and the working folder has changed since then."""
         if self.url is not None:
             check_here(self.given_in, [self.url])
         for part in self.parts:
@@ -126,7 +126,7 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply decisions of Estimators, so nothing must be saved before the next."""
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
         return all(isinstance(stage, Verdict) for stage in self.stages)
 
     @property
@@ -136,7 +136,7 @@ class Dataset(Documents):
 
     @property
     def inputs(self) -> list[dict[str, Any]]:
-        """The input files by number; for sealed Datasets, the number that is added to the file numbers in their ids."""
+        """The input files by number; for sealed Datasets, the number added to the file numbers in their ids."""
         found: dict[tuple[int, str], dict[str, Any]] = {}
         hides = self.hides
         for part in self.parts:
@@ -148,7 +148,7 @@ class Dataset(Documents):
 
     @property
     def last_file(self) -> int:
-        """The largest number of an input file; for sealed Datasets, the largest that is added to file numbers."""
+        """The largest number of an input file; for sealed Datasets, the largest number added to file numbers."""
         return max((piece.file for part in self.parts for piece in part.slices), default=0)
 
     @property
@@ -168,7 +168,7 @@ class Dataset(Documents):
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset that is not sealed, of the given parts, with the other fields of this Dataset."""
+        """Return an unsealed Dataset of the given parts, with the other fields of this Dataset."""
         return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
@@ -214,7 +214,7 @@ class Dataset(Documents):
 
     @property
     def count(self) -> int:
-        """The number of documents. All documents are read to count them, unless the Dataset is sealed (complete)."""
+        """The number of documents. Unless the Dataset is sealed (complete), all documents are read to count them."""
         return self.sealed.docs if self._is_counted else sum(batch.num_rows for batch in self.batches(["id"]))
 
     @property
@@ -222,7 +222,7 @@ class Dataset(Documents):
         return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
-        """Return the number of documents. Raises TypeError if they must be read to count them; `count` does that."""
+        """Return the number of documents. Raises TypeError if they must be read to count them; use `count` then."""
         if not self._is_counted:
             msg = "a Dataset that is not sealed has no length until it is read; use docs.count, which reads it"
             raise TypeError(msg)
@@ -255,8 +255,8 @@ class Dataset(Documents):
         - duplicate_of_dataset: the Dataset that contains the kept document; null if it is this Dataset.
         - similarity: the similarity of the two documents, 0 to 1.
         - source: the source of the dropped document.
-        - bytes: the size of the dropped document's text, in UTF-8 bytes, when the stage read it.
-        - value: the number that the filter compared with its threshold, such as a score.
+        - bytes: the size, in UTF-8 bytes, of the text that the stage received.
+        - value: the number, such as a score, that the filter compared with its threshold.
         - label: the label of a classifier, such as the language.
         """
         return self._tables(folder.DROPS)
@@ -278,10 +278,10 @@ class Dataset(Documents):
     def dropped(self) -> Dataset:
         """Return a Dataset of the documents that this Dataset's stages dropped, with their texts as in the input.
 
-        It has the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
-        `drops()`. Forgotten documents are left out. If the Pipeline ran with `keep_dropped=True`, the documents are
-        read from the folder, with private data replaced by the stages that replace it; otherwise they are read from the
-        input. Raises ReadError if the input is not known, or has moved or changed.
+        The Dataset also has the columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label
+        of `drops()`. Forgotten documents are left out. If the Pipeline ran with `keep_dropped=True`, the documents are
+        read from the output folder, where stages that mask private data have masked it; otherwise they are read from
+        the input. Raises ReadError if the input is not known, or has moved or changed.
         """
         with self._reading() as home:
             kept = home.kept
@@ -291,10 +291,10 @@ class Dataset(Documents):
             return Dataset(tuple(replace(part, forgotten=listed) for part in parts))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
-        """Return a Dataset of the texts that a stage cut out; the pieces of a document are joined by line feeds.
+        """Return a Dataset of the texts that a stage cut out; fragments of the same document are joined by line feeds.
 
         Args:
-            stage: the stage's name in `cuts()`; None: the only stage that cut texts.
+            stage: the stage's name in `cuts()`; None if only one stage cut texts.
 
         The Dataset has the further column `stage`. Raises PlanError if the stage cut nothing, and ReadError if the
         input of the stage is not known, or has moved or changed.
@@ -304,9 +304,9 @@ class Dataset(Documents):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Folder]:
-        """Yield the folder of this Dataset. Raises Replaced if another result takes, or took, the place of this one.
+        """Yield the folder of this Dataset. Raises Replaced if another result replaces or has replaced this one.
 
-        Raises PlanError if the Dataset is not sealed, or has stages that were not run.
+        Raises PlanError if the Dataset is not sealed, or has stages that have not been run.
         """
         known = "only a sealed Dataset records what was removed; run a Pipeline first, and use its result"
         require(self._is_counted, known)
@@ -321,8 +321,8 @@ class Dataset(Documents):
     def unread(self) -> pa.Table:
         """Return a table of the files that were not read, with the columns file, reason, offset (in bytes) and detail.
 
-        If the Dataset is not sealed (complete), the table has only the files that were left out when the Dataset was
-        made.
+        If the Dataset is not sealed (complete), the table lists only the files that were left out when the Dataset was
+        created.
         """
         if self.manifest is not None:
             with self._reading() as home:
@@ -372,12 +372,13 @@ def check_dataset(docs: object) -> None:
 
 
 def open_dataset(url: str) -> Dataset:
-    """Return the Dataset in a folder that a Pipeline sealed (completed).
+    """Return the Dataset in a folder that a Pipeline completed (sealed).
 
     Args:
         url: the folder, as a path or a URL.
 
-    Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
+    Raises ReadError if the folder contains no sealed Dataset, and CorruptShard if a data file is missing or has the
+    wrong size.
     """
     url = str(url).rstrip("/")
     return opened(url, lambda: _opened(url))
@@ -386,7 +387,7 @@ def open_dataset(url: str) -> Dataset:
 def _opened(url: str) -> Dataset:
     home = Folder(url)
     if home.manifest is None and home.is_sealed:
-        msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
+        msg = "manifest.json does not describe a Dataset; to open token shards, use Shards.open"
         raise ReadError(msg, url)
     manifest = home.sealed
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
@@ -398,7 +399,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     there = at_hand(stored)
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
-        state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
+        state = "is missing" if found is None else f"has {counted(found, 'byte')}, but {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same
@@ -406,7 +407,7 @@ def _shard(url: str, shard: Shard) -> Slice:
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
-    """Return several sealed (complete) Datasets as one. File numbers in ids are shifted, so that ids stay unique.
+    """Return several sealed (complete) Datasets as one. File numbers in ids are shifted, so that ids remain unique.
 
     The result has the columns of all Datasets; if a Dataset lacks a column, its documents have nulls there. Raises
     PlanError if a Dataset is not sealed, or if the types of a column differ and no type can represent all values.

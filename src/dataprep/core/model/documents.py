@@ -96,7 +96,7 @@ class Documents:
             yield from batch.to_pylist()
 
     def __getitem__(self, position: int | slice) -> Any:
-        """Return the document at a position as a dict, or those of a slice as a list of dicts; -1 is the last one.
+        """Return the document at a position, as a dict, or the documents of a slice, as a list; -1 is the last one.
 
         All documents before the position are read. Raises IndexError if there is no such document.
         """
@@ -126,9 +126,9 @@ class Documents:
         """Write all documents to one file.
 
         Args:
-            path: the file to write. A file that this method wrote before is replaced.
-            format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the suffix of `path` names, or
-                `jsonl.zst` if the suffix names none.
+            path: the file to write. A file that an earlier call of this method wrote is replaced.
+            format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None selects the format that the suffix of `path`
+                names, or `jsonl.zst` if the suffix names none.
 
         Raises PlanError if `path` is an input file, or if the next run would read it as an input file, and StaleOutput
         if `path` exists and was not written by this method.
@@ -142,11 +142,11 @@ class Documents:
         """Return the documents as an Arrow table, with sources as strings.
 
         Args:
-            restore: True returns the columns of the input instead of id, source and meta, under their names and if
-                possible with their types. The texts are the current ones. Columns that stages added follow. Values of
-                `meta` are those of JSON, so bytes are text, and NaN is null.
+            restore: True returns the columns of the input instead of id, source and meta, under their original names
+                and if possible with their original types. The texts are the current ones. Columns that stages added
+                follow. Values of `meta` have JSON types, so bytes are text, and NaN is null.
 
-        Raises PlanError if the input files had their texts in fields of different names.
+        Raises PlanError if the text field has different names in different input files.
         """
         table = self.table()
         if restore:
@@ -172,7 +172,7 @@ class Documents:
         return need("polars", extra="frames").from_arrow(self.to_arrow(restore=restore))
 
     def to_hf(self, *, restore: bool = False) -> Any:
-        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
+        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this Dataset is sealed.
 
         Args:
             restore: as in `to_arrow`; the result is then in memory.
@@ -189,17 +189,17 @@ class Documents:
     def push(
         self, repository: str, *, restore: bool = False, license: str | None = None, **options: Any,  # noqa: A002
     ) -> Any:  # fmt: skip
-        """Upload the documents to the Hugging Face Hub with a dataset card; return the commit of the documents.
+        """Upload the documents to the Hugging Face Hub with a dataset card; return the commit that contains them.
 
-        The card (README.md of the repository) gets features, splits and sizes, which the Hub's viewer needs, and a
-        section with the size and the number of documents that each stage dropped. The section replaces that of an
-        earlier push; other text in the card is kept.
+        The card (README.md of the repository) gets the features, splits and sizes that the Hub's viewer needs. It also
+        gets a section with the size and the number of documents that each stage dropped. The section replaces that of
+        an earlier push; other text in the card is kept.
 
         Args:
             repository: "OWNER/NAME".
             restore: as in `to_arrow`.
-            license: the license's name on the Hub, such as "cc-by-4.0"; None: the license that the repository states,
-                if any.
+            license: the license's identifier on the Hub, such as "cc-by-4.0"; None: the license that the repository
+                states, if any.
             options: options of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
                 token=.
 
@@ -214,7 +214,7 @@ class Documents:
         return commit
 
     def _push_card(self, commit: Any, n_documents: int, license_: str | None, options: Mapping[str, Any]) -> None:
-        """Write the section about this Dataset, and the licence if it is given, into the card that a push made."""
+        """Write the section about this Dataset, and the licence if it is given, into the card of the upload."""
         hub = need("huggingface_hub", extra="hf")
         repo, revision = commit.repo_url.repo_id, commit.pr_revision or options.get("revision")
         api = hub.HfApi(endpoint=commit.repo_url.endpoint, token=options.get("token"))
@@ -239,12 +239,12 @@ class Documents:
 
 
 def _counts_back(position: slice) -> bool:
-    """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
+    """Return whether a slice requires the number of documents, because it counts from the end or runs backwards."""
     return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
 
 
 def check_file_apart(parts: Iterable[Part], out: str) -> None:
-    """Raise PlanError if the file `out` is an input file of `parts`, or the next run would read it as one."""
+    """Raise PlanError if the file `out` is an input file of `parts`, or if the next run would read it as one."""
     pieces = [piece for part in parts for piece in part.slices]
     urls = {piece.url for piece in pieces}
     read = any(files.real(url) == files.real(out) for url in urls)
@@ -256,7 +256,7 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
 
 
 def _check_ours(url: str) -> None:
-    """Raise StaleOutput if the file `url` is there and does not hold documents as `write` writes them."""
+    """Raise StaleOutput if the file `url` exists and does not contain documents as `write` writes them."""
     if files.exists(url) and not files.is_dir(url) and files.size(url):
         try:
             columns = _columns_of(url)
@@ -268,7 +268,7 @@ def _check_ours(url: str) -> None:
 
 
 def _columns_of(url: str) -> list[str]:
-    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if there is none."""
+    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if it is empty."""
     with files.open_raw(url) as f:
         head = f.read(4)
         f.seek(0)
@@ -282,7 +282,7 @@ def _columns_of(url: str) -> list[str]:
 def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
     """Write documents to the file `path`.
 
-    - name: one of FORMATS, or None for the one that the path names.
+    - name: one of FORMATS, or None for the format that the path names.
 
     Raises PlanError if the format is unknown.
     """

@@ -1,4 +1,4 @@
-"""Estimator: reads all documents, writes a table of those to drop or cut, and returns the Stage that applies it."""
+"""Estimator: reads all documents, tabulates what to drop or cut, and returns the Stage that applies the table."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .verdict import DropIds
 
 
 class Estimator(Declared):
-    """Base class of steps that must read all documents to decide which to drop or cut; `fit` returns a Stage for that.
+    """Base class of steps that read all documents to decide which to drop or cut; `fit` returns a Stage that does so.
 
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults.
 
     Attributes:
         needs: the columns that the Estimator reads in addition to id, text, source and meta.
         VERSION: an integer; increase it when the same parameters produce a different result.
-        only_drops: the value for the Stage that `fit` returns.
-        hides: the value for the Stage that `fit` returns.
-        adds: the value for the Stage that `fit` returns.
+        only_drops: the value of `only_drops` of the Stage that `fit` returns.
+        hides: the value of `hides` of the Stage that `fit` returns.
+        adds: the value of `adds` of the Stage that `fit` returns.
         loses: the data that later stages cannot see, as in `Stage`.
         sees: the data that this Estimator must see in full, as in `Stage`.
-        reads_folders: the folders of Datasets that the Estimator reads, in addition to its input; they cannot be the
-            output folder.
+        reads_folders: the folders of Datasets that the Estimator reads in addition to its input; none of them can be
+            the output folder.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -58,7 +58,7 @@ class Estimator(Declared):
             rows: one row per document, in any order, with the columns `id` (uint64), `reason`, and optionally
                 `duplicate_of` (the id of the document that is kept instead), `duplicate_of_dataset` (the folder of that
                 document's Dataset), `similarity`, `value` (the number that was compared) and `label`.
-            facts: numbers for the manifest and the report.
+            facts: numbers to record in the manifest and the report.
 
         Raises PlanError if an id or a reason is missing, if an id occurs twice, or if a document is a duplicate of
         itself.
@@ -68,7 +68,7 @@ class Estimator(Declared):
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def _checked(self, rows: pa.Table) -> pa.Table:
-        """Return rows of documents to drop, sorted by id; raise PlanError if they contradict themselves."""
+        """Return rows of documents to drop, sorted by id; raise PlanError if they are contradictory."""
         for name in ("id", "reason"):
             if name not in rows.column_names or rows[name].null_count:
                 msg = f"{self.name}: each row of documents to drop must have the column {name!r}, with a value"

@@ -1,8 +1,8 @@
 """Forked workers: on Linux, one process forks all workers of a program, after it has imported dataprep.
 
-This process is the `forkserver` of Python's `multiprocessing`. It has no thread, so that a fork is safe, and does not
-import the user's script. A worker then takes a hundredth of a second to start instead of some tenths. On other systems,
-each worker is a new process (`spawn`).
+This process is the `forkserver` of Python's `multiprocessing`. It has no threads, so that forking is safe, and it does
+not import the user's script. A worker then starts in about a hundredth of a second instead of a few tenths. On other
+systems, each worker is a new process (`spawn`).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 
 from dataprep.store.stopping import no_ctrl_c
 
-AT_ONCE = 0.1  # seconds until a process that was killed is gone
+AT_ONCE = 0.1  # seconds until a killed process has ended
 
 if sys.platform == "linux":
     from multiprocessing import forkserver, popen_forkserver, resource_tracker
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
     class _Popen(popen_forkserver.Popen):
-        """A process whose exit code, which the server states once, any number of threads may wait for."""
+        """A process whose exit code, which the server reports only once, can be awaited by any number of threads."""
 
         def __init__(self, process: Any) -> None:
             self._first = threading.Lock()
             super().__init__(process)
 
         def poll(self, flag: int = os.WNOHANG) -> int | None:
-            """Return the exit code; None if the process runs, and `flag` is WNOHANG."""
+            """Return the exit code; None if the process is still running and `flag` is WNOHANG."""
             if self.returncode is None and not wait([self.sentinel], 0 if flag == os.WNOHANG else None):
                 return None
             with self._first:
@@ -53,7 +53,7 @@ if sys.platform == "linux":
 
 
 def start_server() -> None:
-    """Start the process that will fork workers in the background, unless it runs."""
+    """Start the process that will fork workers in the background, unless it is already running."""
     if sys.platform == "linux":
         own = sorted(name for name in sys.modules if name.startswith("dataprep.") and not name.endswith("__main__"))
         forkserver.set_forkserver_preload([f"{__package__}.server", *own])
@@ -63,7 +63,7 @@ def start_server() -> None:
 
 
 def context() -> BaseContext:
-    """Return the context of `multiprocessing` in which workers start."""
+    """Return the `multiprocessing` context in which workers start."""
     if sys.platform == "linux":
         start_server()
         return _Context()
@@ -71,7 +71,7 @@ def context() -> BaseContext:
 
 
 def replace_state(environment: Mapping[str, str]) -> None:
-    """Replace in a new worker what it has of the server: environment variables, and NumPy's random numbers.
+    """Replace the state that a new worker inherits from the server: environment variables, and NumPy's random state.
 
     - environment: the environment variables of the process that asked for the worker.
     """

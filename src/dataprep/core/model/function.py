@@ -32,7 +32,7 @@ class _Function(Stage):
             msg = f"{type(self).__name__} must be given a function, not {self.fn!r}"
             raise PlanError(msg)
         if self.version is None:
-            key(self.fn)  # a function that cannot be keyed fails here, not after an hour
+            key(self.fn)  # a function that has no key fails here, not after an hour
         parameter_names(self.fn)
 
     @property
@@ -72,13 +72,13 @@ class _Function(Stage):
             raise blame.wrong_answer(self, values[row], wrong, batch, row) from e
 
     def recipe(self) -> Any:
-        """Return the value on which the key depends: the function, or `version` if it was given."""
+        """Return the value that determines the key: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
 
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keep or drop each document by the result of a plain function, whose parameters are named after columns.
+    """Keep or drop each document according to the result of a plain function, whose parameters are named after columns.
 
     Args:
         fn: the function. It must return a str to drop the document with that reason, False to drop it with the
@@ -114,8 +114,8 @@ class Map(_Function):
     """Rewrite texts or add columns with a plain function, whose parameters are named after columns.
 
     Args:
-        fn: the function. It must return the new text (str), or a dict with the values of the new columns, and with
-            "text" if the text changes.
+        fn: the function. It must return the new text (str), or a dict with the values of the new columns, which also
+            contains "text" if the text changes.
         adds: {name: Arrow type} of the new columns.
         version: a string that identifies a function whose source code Python cannot find; change the string when the
             function changes.

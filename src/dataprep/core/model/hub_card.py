@@ -1,6 +1,6 @@
-"""The card of a data set on the Hugging Face hub: the text that `Dataset.push` writes into README.md.
+"""The card of a dataset on the Hugging Face Hub: the text that `Dataset.push` writes into README.md.
 
-The metadata (features, splits, sizes, and the files of each configuration), which the hub's viewer reads, is written by
+The metadata (features, splits, sizes, and the files of each configuration), which the Hub's viewer reads, is written by
 `datasets`.
 """
 
@@ -22,7 +22,7 @@ LICENCE = (
 
 
 def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, has_license: bool) -> str:
-    """Return the section of a card, Markdown between two comments: size, a row per stage and reason, and the licence.
+    """Return the section of a card, as Markdown between two comments: size, a row per stage and reason, and licence.
 
     - stats: the statistics of the run that made the documents; empty if there was none.
     - has_license: whether the metadata states a licence.
@@ -43,14 +43,14 @@ def section_of(n_documents: int, n_bytes: int, stats: Iterable[StageStats], *, h
 
 
 def cell(text: str) -> str:
-    """Return a name as it may be in a cell of a table."""
+    """Return a name, escaped for use in a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("`", "'").replace("\n", " ")
 
 
 def with_section(body: str, section: str, title: str) -> str:
     """Return the text of a card, without metadata, with `section` in place of an earlier one.
 
-    If the card has none, the section follows its text.
+    If the card has no such section, the section is appended to its text.
 
     - title: the title that a card without any text gets.
     """

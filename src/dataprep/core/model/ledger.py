@@ -1,7 +1,7 @@
-"""Ledger: records what one stage does to each document. Stages get it as `stats`.
+"""Ledger: records what one stage does to each document. Stages receive it as `stats`.
 
 A stage must return every document that it receives, or drop it with a reason, exactly once. The ledger keeps the
-batches that a stage has not yet returned, and reports a document that a stage lost, invented or counted twice. The
+batches that a stage has not yet returned, and reports any document that a stage lost, invented or counted twice. The
 records do not depend on the sizes of batches.
 """
 
@@ -33,7 +33,7 @@ BYTES_KEPT, BYTES_DROPPED = "bytes_kept", "bytes_dropped"  # histograms of every
 
 
 class HeldBatch:
-    """One input batch, and a flag per row: accounted for or not."""
+    """One input batch, and one flag per row: whether the row is accounted for."""
 
     def __init__(self, batch: Batch) -> None:
         ids = B.ids(batch)
@@ -53,17 +53,17 @@ class HeldBatch:
 
 @dataclass
 class Ledger:
-    """Records what one stage or reader does to each document; stages get it as the argument `stats`.
+    """Records what one stage or reader does to each document; stages receive it as the argument `stats`.
 
-    `record` has the counts, `drops` and `cuts` the rows of the tables, `unread` the files that could not be read.
+    `record` has the counts, `drops` and `cuts` have the rows of the tables, `unread` has the unreadable files.
 
     Attributes:
         stage: the stage's name.
         source: for the ledger of a reader, the source name of its documents; None for a stage.
-        quiet: if True, nothing is recorded, since an earlier pass over the same documents did.
+        quiet: if True, nothing is recorded, because an earlier pass over the same documents has recorded it.
         same_text: if True, FunctionFailed is raised if a stage returns a text that differs from the one it received.
-        is_replay: True if a stage is run once more to find where its rules cut: it must then pass each cut to `cut`,
-            with its rule as `reason`, where it else calls `trim`.
+        is_replay: True if a stage is run once more to find where its rules cut. The stage must then pass each cut to
+            `cut`, with its rule as `reason`, instead of calling `trim`.
     """
 
     stage: str
@@ -78,8 +78,8 @@ class Ledger:
     _quotes: Quotes = field(default_factory=lambda: Quotes(EXAMPLES))
     _states_rules: bool = False  # whether the stage calls `trim` or `cut`
     _new_cuts: list[pa.RecordBatch] = field(default_factory=list)  # of documents that are not returned yet
-    _held: list[HeldBatch] = field(default_factory=list)  # the batches of which documents are not accounted for
-    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
+    _held: list[HeldBatch] = field(default_factory=list)  # the batches with documents that are not accounted for
+    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the last id that was returned, if any
 
     def __post_init__(self) -> None:
         self.record = StageStats(self.stage)
@@ -100,11 +100,11 @@ class Ledger:
 
         Args:
             ids: the documents' ids, uint64[n].
-            reason: one word for all ids, or a word per id.
-            duplicate_of: uint64[n], the documents that are kept instead, as an Arrow array with nulls if some have
-                none.
-            similarity: float[n] or None, the similarity of the dropped and the kept documents.
-            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is another one.
+            reason: one word for all ids, or one word per id.
+            duplicate_of: uint64[n], the documents that are kept instead; an Arrow array with nulls if some documents
+                have none.
+            similarity: float[n] or None, the similarity of each dropped document to the kept one.
+            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is a different Dataset.
             n_bytes: only for Readers, the size in bytes of records that never became documents.
             moved: True if the text is now part of the document `duplicate_of`, so that it is not counted as lost.
             further: `value`, float[n], the numbers that the rule compared; `label`, the labels of a classifier.
@@ -133,7 +133,7 @@ class Ledger:
         self, ids: Any, start: Any, end: Any, duplicate_of: Any = None, duplicate_of_start: Any = None,
         duplicate_of_end: Any = None, *, duplicate_of_dataset: Any = None, **further: Any,
     ) -> None:  # fmt: skip
-        """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
+        """Record byte ranges that were removed from texts and, for each range, the copy that is retained elsewhere.
 
         Args:
             ids: uint64[n], the documents that lose a range.
@@ -142,11 +142,11 @@ class Ledger:
             duplicate_of: uint64[n] or None, the document with the retained copy.
             duplicate_of_start: int64[n] or None, the offset of the copy in that document.
             duplicate_of_end: int64[n] or None, the offset after the last byte of the copy.
-            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is another one.
+            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is a different Dataset.
             further: `reason`, the rule that cut each range.
 
         Ranges of a document may overlap. The removed bytes are counted when the batch is returned; a document of which
-        nothing is left must also be dropped.
+        nothing remains must also be dropped.
         """
         if self.quiet:
             return
@@ -165,17 +165,17 @@ class Ledger:
         self.count("spans_cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
 
     def trim(self, rule: str, ids: Any, times: Any, n_bytes: Any, *, private: bool = False) -> None:
-        """Record how much a rule cut out of texts, for a stage that cuts so often that rows of `cut` would cost time.
+        """Record how much a rule cut out of texts, for a stage with so many cuts that a row of `cut` for each is slow.
 
         Args:
-            rule: its name.
-            ids: uint64[n], documents that are then returned.
+            rule: the name of the rule.
+            ids: uint64[n], documents that the stage returns afterwards.
             times: int64[n], the number of cuts in each document.
             n_bytes: int64[n], the total size of these cuts in UTF-8 bytes.
             private: True if the texts that were cut must not be quoted.
 
         A few of the documents are passed to the stage once more, with a ledger whose `is_replay` is True, so that the
-        statistics quote texts that the rule cut. The cuts of a document must not depend on other documents.
+        statistics can quote texts that the rule cut. The cuts of a document must not depend on other documents.
         """
         if self.quiet or self.is_replay:
             return
@@ -189,14 +189,14 @@ class Ledger:
                     pass
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`, which is `private` (hidden where names are hidden) if it names a person."""
+        """Add `n` to the counter `name`; `private` counters, which name people, are left out where names are hidden."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
                 self.record.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
-        """Add integers `values` >= 0 to the histogram `name`, which counts values by their number of binary digits."""
+        """Add integers `values` >= 0 to the histogram `name`, whose bins are the numbers of binary digits."""
         if self.quiet:
             return
         counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])
@@ -255,11 +255,11 @@ class Ledger:
                 self._quotes.keep(rule, id_, next((text for text in texts if text.strip()), ""))
 
     def _tally_lost(self, held: HeldBatch, rows: Rows, batch: Batch, at: Rows, lost: npt.NDArray[np.int64]) -> None:
-        """Count the documents that a stage without named rules made shorter, and quote some of the lost texts.
+        """Count the documents that a stage without named rules shortened, and quote some of the lost texts.
 
         - rows: the rows of the documents in `held`.
         - at: the rows of the documents in the returned batch.
-        - lost: the number of bytes by which each document is shorter.
+        - lost: the number of bytes by which each document became shorter.
         """
         hit = lost > 0
         cuts = self.record.cuts.setdefault(OTHER, RuleCuts())
@@ -276,7 +276,7 @@ class Ledger:
             self._quotes.keep(OTHER, id_, first_missing(before.as_py(), after.as_py()))
 
     def _quotable(self, id_: int) -> tuple[Batch, int] | None:
-        """Return the batch and the row of a document that is not accounted for; None if it is too long to be quoted."""
+        """Return the batch and row of a document not yet accounted for; None if it is too long to be quoted."""
         for held in self._held:
             rows, _ = held.rows(np.array([id_], np.uint64))
             if len(rows):
@@ -292,7 +292,7 @@ class Ledger:
             raise FunctionFailed(what, show_id(int(B.ids(after)[row])), before.column("text")[row].as_py()[:60])
 
     def _check_order(self, ids: Ids) -> None:
-        """Raise AssertionError if the ids of returned documents do not ascend, from batch to batch too."""
+        """Raise AssertionError if the ids of returned documents do not ascend, within and across batches."""
         known = np.concatenate([self._last, ids])
         falls = np.flatnonzero(known[1:] <= known[:-1])
         if len(falls):
@@ -302,7 +302,7 @@ class Ledger:
         self._last = ids[-1:].copy()
 
     def close(self) -> None:
-        """Raise AssertionError if the stage neither returned nor dropped a document that it received."""
+        """Raise AssertionError if the stage received a document that it neither returned nor dropped."""
         if self._held:
             left, held = sum(held.left for held in self._held), self._held[0]
             first = show_id(int(B.ids(held.batch)[~held.done][0]))
@@ -318,7 +318,7 @@ class Ledger:
             cuts.examples = [Example(*quote) for quote in self._quotes.of(rule)]
 
     def quote(self, stage: Callable[..., Iterator[Batch]]) -> None:
-        """Run a stage once more on the documents to be quoted, to find the cuts of each of its rules."""
+        """Run a stage once more on the documents to be quoted, to find the cuts of each rule."""
         if waiting := self._quotes.replayed():
             replay = Ledger(self.stage, is_replay=True)
             for _ in stage((replay.received(batch) for batch in waiting), replay):
@@ -336,7 +336,7 @@ class Ledger:
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
-        """Mark ids as accounted for; yield each batch with the rows that it has, and whether it has each id.
+        """Mark ids as accounted for; yield each batch with the matching rows, and whether it has each id.
 
         `verb` is "returned" or "dropped". Raises AssertionError for a document not received, or accounted for already.
         """
@@ -367,7 +367,7 @@ class Ledger:
             raise AssertionError(msg)
 
     def _sources(self, ids: Ids) -> pa.StringArray:
-        """Return the source of each document that is not accounted for, null for others."""
+        """Return the source of each document not yet accounted for, null for other documents."""
         at, found_in, n = np.full(len(ids), -1), [pa.nulls(0, pa.string())], 0
         for held in self._held:
             rows, found = held.rows(ids)
@@ -424,7 +424,7 @@ class Ledger:
 def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
     """Apply `stage` to `batches` and yield the resulting batches; record in `ledger` the documents in and out.
 
-    Raises AssertionError if a document is neither returned nor dropped, or if this happens more than once.
+    Raises AssertionError if a document is neither returned nor dropped, or is returned or dropped more than once.
     """
     for out in stage((ledger.received(batch) for batch in batches), ledger):
         yield ledger.returned(out)

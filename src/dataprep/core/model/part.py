@@ -44,8 +44,8 @@ class Sealed(Reader):
 
     Attributes:
         extra: (name, type) of each column other than id, text, source and meta.
-        joined: the schema of all Datasets that this one is joined with, as text; columns that a shard lacks are null.
-            "": all shards have the same columns.
+        joined: the schema of all Datasets that this one is joined with, as text; columns that a shard lacks contain
+            nulls. "" if all shards have the same columns.
     """
 
     extra: tuple[tuple[str, str], ...] = ()
@@ -53,7 +53,7 @@ class Sealed(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns of the shards in addition to id, text, source and meta; the type of each is stated as null."""
+        """The columns of the shards in addition to id, text, source and meta; the type of each is given as null."""
         return {name: pa.null() for name, _ in self.extra}
 
     def schema(self, piece: Slice) -> pa.Schema:
@@ -109,9 +109,9 @@ class Part:
         labels: the names of the stages in statistics, if these differ from the stages' own names.
         forgotten: the URL of a list of documents that are dropped right after reading; "" for none.
         skips_bad: whether reading continues after a bad file.
-        max_window: the largest window of zstd files in bytes; 0: 128 MiB.
+        max_window: the largest allowed window of zstd files, in bytes; 0 means 128 MiB.
         files_before: a number that is added to the file numbers in ids, after the stages, so that the ids of several
-            Datasets stay unique.
+            Datasets remain unique.
         given_in: the working folder in which relative paths of the slices were given. The key does not depend on
             `forgotten`, `skips_bad`, `files_before` or `given_in`.
     """
@@ -140,12 +140,12 @@ class Part:
 
     @property
     def applied(self) -> tuple[Stage, ...]:
-        """The stages to apply after reading: one that drops the documents of `forgotten`, if any, then `stages`."""
+        """The stages to apply after reading: a stage that drops the documents of `forgotten`, if any, then `stages`."""
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, and the working folder has changed since then."""
+        """Raise PlanError if a relative path was given and the working folder has changed since then."""
         check_here(self.given_in, (piece.url for piece in self.slices))
         for stage in self.stages:
             stage.check_here()
@@ -155,7 +155,8 @@ class Part:
 
         Args:
             fingerprints: {URL: hash} of the slices' files.
-            hash_of: returns the content hash of a companion file, which the reader reads in addition to these.
+            hash_of: a function that returns the content hash of a companion file, which the reader reads in addition to
+                the slices.
         """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
@@ -183,7 +184,7 @@ class Part:
     def ledgers(self) -> list[Ledger]:
         """Return new ledgers (records of drops and counts): one for the reader, then one per stage in `applied`.
 
-        For shards of a sealed Dataset there is no ledger for the reader, which drops nothing.
+        There is no ledger for the reader of sealed shards, since it drops nothing.
         """
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [FORGET] if self.forgotten else []
@@ -209,7 +210,7 @@ class Part:
         return self._given(blame.applied(self.applied, flow, records, self.slices), columns)
 
     def pick(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
-        """Yield the documents with the given ids in batches, in the order of `ids`; others are not parsed if possible.
+        """Yield the documents with the given ids in batches, in the order of `ids`; the rest is not parsed if possible.
 
         Args:
             ids: uint64[n], ascending, of documents that `batches` yields.
@@ -269,8 +270,8 @@ def _renumbered(batch: Batch, n: int) -> Batch:
 class ShardWriter:
     """Writes one Parquet file of documents (shard); texts are not dictionary-encoded, which would halve reading speed.
 
-    Columns that are dictionaries in memory (source) are dictionary-encoded in the file too, but its schema states plain
-    strings, since Hugging Face's `datasets` rejects Arrow dictionaries.
+    Columns that are dictionaries in memory (source) are dictionary-encoded in the file too. However, the file's schema
+    declares plain strings, since Hugging Face's `datasets` rejects Arrow dictionaries.
     """
 
     def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:

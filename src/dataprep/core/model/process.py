@@ -1,6 +1,6 @@
-"""State of this process: the slice that it reads as a worker, its limit of time, and the objects that it keeps.
+"""State of this process: the slice that it reads as a worker, its time limit, and the objects that it keeps.
 
-No other module in `core/` has state: a worker process does one task at a time, and the objects that it keeps, such as a
+No other module in `core/` has state. A worker process does one task at a time, and the objects that it keeps, such as a
 model, are too large to be sent with each task.
 """
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 _reading: Any = None  # the index of the slice that is read, which the parent sees
 _timeout = 0.0  # seconds for each file
 _kept: dict[Hashable, Any] = {}
-_LOCK = threading.RLock()  # what makes an object may use another one
+_LOCK = threading.RLock()  # creating an object may create another one
 
 
 def begin(reading: Any) -> None:
-    """Make this process a worker.
+    """Turn this process into a worker.
 
     Args:
-        reading: the shared memory in which its parent sees the file that it reads.
+        reading: shared memory through which the parent process sees which file this process reads.
     """
     global _reading  # noqa: PLW0603 - of this process
     _reading = reading
@@ -32,9 +32,9 @@ def begin(reading: Any) -> None:
 
 @contextmanager
 def timed(seconds: float | None) -> Iterator[None]:
-    """End this process by SIGALRM if the `with` block, or one file in it, takes longer than `seconds` (None: never).
+    """End this process by SIGALRM if the `with` block, or one file in it, takes over `seconds`; None sets no limit.
 
-    The kernel ends it, so that code which never returns to Python is ended, too.
+    The kernel delivers the signal, so even code that never returns to Python is ended.
     """
     global _timeout  # noqa: PLW0603 - of this process
     _timeout = seconds or 0.0
@@ -48,7 +48,7 @@ def timed(seconds: float | None) -> Iterator[None]:
 
 
 def begin_slice(index: int) -> None:
-    """Note that this process begins to read slice `index` of its Part; the time limit begins anew."""
+    """Record that this process begins to read slice `index` of its Part; the time limit starts again."""
     if _reading is not None:
         _reading.value = index
     if _timeout:
@@ -56,7 +56,7 @@ def begin_slice(index: int) -> None:
 
 
 def kept(name: Hashable, make: Callable[[], T]) -> T:
-    """Return the object of this name that this process keeps until it ends; the first call makes it, by `make`."""
+    """Return the object `name` that this process keeps until it ends; the first call creates it with `make`."""
     with _LOCK:
         if name not in _kept:
             _kept[name] = make()

@@ -1,7 +1,7 @@
 """Choose the documents whose cuts the statistics quote, and find the text to quote.
 
-The documents with the smallest hashes of their ids are chosen, for each rule, so that all runs quote the same. Stages
-that state their rules are run once more, on these documents only, to find where each rule cut.
+For each rule, the documents with the smallest hashes of their ids are chosen, so that all runs quote the same texts.
+Stages that name their rules are run once more, on these documents only, to find where each rule cut.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Batch: TypeAlias = pa.RecordBatch
 RowOf: TypeAlias = Callable[[int], tuple[Batch, int] | None]
 Quote: TypeAlias = tuple[int, int, str, str]  # as the first fields of an Example: rank, id, source, text
 
-QUOTED_BYTES = 1 << 20  # a longer document is not quoted, which would take time and memory
+QUOTED_BYTES = 1 << 20  # a longer document is not quoted, since this would take time and memory
 QUOTED_CHARS = 500  # held, of which statistics show `EXAMPLE_CHARS`: what a later stage masks may begin before the end
-ANCHORS = 24, 8  # characters that are equal where two texts are the same again
-LINE = 1_000  # characters within which the beginning of a line is looked for
+ANCHORS = 24, 8  # number of equal characters after which two texts count as the same again
+LINE = 1_000  # characters within which the beginning of a line is searched for
 
 
 @dataclass
 class Quotes:
-    """The texts to quote of one stage, by rule, and the documents that must be read once more for them.
+    """The texts to quote for one stage, by rule, and the documents that must be read once more to find them.
 
     Attributes:
         most: the maximum number of quotes per rule.
@@ -43,9 +43,10 @@ class Quotes:
     waiting: dict[int, Batch] = field(default_factory=dict)
 
     def choose(self, rule: str, ids: npt.NDArray[np.uint64], row_of: RowOf) -> Iterator[int]:
-        """Choose documents that a rule cut, and copy them; yield the id of each that is new.
+        """Choose documents that a rule cut, and copy them; yield the id of each newly chosen document.
 
-        - row_of: returns the batch and the row of a document, None if it must not be quoted.
+        - row_of: a function that returns the batch and the row of a document, or None if the document must not be
+          quoted.
         """
         have, ranks = self.chosen.setdefault(rule, []), mix(ids, 0)
         few = np.flatnonzero(ranks <= np.uint64(have[-1][0])) if len(have) == self.most else np.arange(len(ids))
@@ -76,7 +77,7 @@ class Quotes:
         return [self.waiting[id_] for id_ in sorted(wanted)]
 
     def keep_spans(self, cuts: pa.Table) -> None:
-        """Keep a text of each rule and document from the rows of cuts that a replay recorded."""
+        """Keep one text per rule and document from the rows of cuts that a replay recorded."""
         spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for row in cuts.select(["id", "start", "end", "reason"]).to_pylist():
             spans.setdefault((row["reason"] or "", row["id"]), []).append((row["start"], row["end"]))
@@ -89,7 +90,7 @@ class Quotes:
                         self.keep(rule, id_, shown[rank % len(shown)])
 
     def of(self, rule: str) -> list[Quote]:
-        """Return the quotes of a rule, in the order of the hashes of their ids; blank ones are left out."""
+        """Return the quotes of a rule, in the order of the hashes of their ids; blank quotes are left out."""
         found = (self.found.get((rule, id_)) for _, id_ in self.chosen.get(rule, ()))
         return [quote for quote in found if quote is not None and quote[3]]
 
@@ -99,10 +100,10 @@ def _text(data: bytes, start: int, end: int) -> str:
 
 
 def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of `before`, in characters, that `after` does not have, in order.
+    """Yield the ranges of `before`, in characters, that are missing from `after`, in order.
 
-    The texts are compared once from the front: removed text is skipped up to the offset at which both texts agree
-    again. A word that was replaced is one range.
+    The texts are compared once from the beginning: removed text is skipped up to the offset at which both texts agree
+    again. A replaced word is one range.
     """
     i = j = 0
     while i < len(before):
@@ -126,10 +127,10 @@ def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
 
 
 def _same(a: str, i: int, b: str, j: int) -> int:
-    """Return the number of equal characters of two texts from `i` and `j` on."""
+    """Return the number of equal characters of two texts, starting at `i` and `j`."""
     low, high = 0, min(len(a) - i, len(b) - j)
     step = 64
-    while low < high:  # steps double while they are equal, and are halved after
+    while low < high:  # steps double while the texts are equal, and are then halved
         size = min(step, high - low)
         if a[i + low : i + low + size] == b[j + low : j + low + size]:
             low, step = low + size, step * 2
@@ -139,7 +140,7 @@ def _same(a: str, i: int, b: str, j: int) -> int:
 
 
 def _again(text: str, start: int, anchor: str) -> int:
-    """Return the first offset, `start` or later, at which `anchor` or a prefix of it occurs in a text; -1 if none."""
+    """Return the first offset from `start` on at which `anchor` or a prefix of it occurs in a text; -1 if none."""
     if len(anchor) < ANCHORS[0] and text.endswith(anchor):  # the end of both texts
         return max(start, len(text) - len(anchor))
     found = (text.find(anchor[:size], start) for size in ANCHORS)
@@ -147,7 +148,7 @@ def _again(text: str, start: int, anchor: str) -> int:
 
 
 def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return an equal range that begins with a line, if there is one: of `A|B A|` this is `|A B|A`."""
+    """Return an equivalent range that begins at a line start, if one exists: for `A|B A|`, it is `|A B|A`."""
     line = text.rfind("\n", max(0, start - LINE), start) + 1
     back = start - line
     if 0 < back < LINE and text[line:start] == text[end - back : end]:
@@ -156,7 +157,7 @@ def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _word_end(text: str, at: int) -> int:
-    """Return the end of the word at `at`, at least one character further."""
+    """Return the end of the word at `at`, at least one character further on."""
     at += 1
     while at < len(text) and not text[at].isspace():
         at += 1
@@ -164,6 +165,6 @@ def _word_end(text: str, at: int) -> int:
 
 
 def first_missing(before: str, after: str) -> str:
-    """Return the first text of `before` that `after` does not have and that is not blank; "" if there is none."""
+    """Return the first non-blank text of `before` that is missing from `after`; "" if there is none."""
     pieces: Iterable[str] = (before[a:b].strip("\r\n") for a, b in missing_pieces(before, after))
     return next((piece for piece in pieces if piece.strip()), "")

@@ -1,4 +1,4 @@
-"""RangeReader: reads an Estimator's table for the documents of one batch after another."""
+"""RangeReader: reads an Estimator's table in step with the batches of documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tables import between, checked, conform, id_bounds, known_columns
 class RangeReader:
     """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
 
-    Raises CorruptShard if the table is missing or damaged, or has no column that must have values.
+    Raises CorruptShard if the table is missing or damaged, or lacks a required column.
     """
 
     def __init__(self, url: str, schema: pa.Schema) -> None:
@@ -39,7 +39,7 @@ class RangeReader:
         return checked(self.url, "verdict table that was written", "remove its folder and run again")
 
     def of(self, batch: pa.RecordBatch) -> pa.Table:
-        """Return the rows of the table that belong to documents of `batch`."""
+        """Return the rows of the table that refer to documents of `batch`."""
         numbers = batch.column("id").to_numpy()
         low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
         groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]

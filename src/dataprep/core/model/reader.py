@@ -21,15 +21,16 @@ from .tables import QUARANTINED, Unread
 
 @dataclass(frozen=True)
 class Slice:
-    """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
+    """A range of an input file from `start` to `stop` (None: the end), in positions that the file's reader defines.
 
     Args:
-        file: the file's number in the Dataset; for a sealed shard, the number that is added to the file numbers inside.
+        file: the file's number in the Dataset; for a sealed shard, the number that is added to the file numbers in its
+            ids.
         source: the name of the documents' source.
-        fingerprint: the hash that identifies the content; "": it is computed when a key needs it.
-        n_bytes: size as stored.
+        fingerprint: the hash that identifies the content; if it is "", the hash is computed when a key requires it.
+        n_bytes: the size as stored, in bytes.
         unread: the reason why the file cannot be read, or None.
-        listed: the folder or glob by which the file was found; "" if the user named the file.
+        listed: the folder or glob pattern that matched the file; "" if the user named the file.
     """
 
     url: str
@@ -47,7 +48,7 @@ class Slice:
         return files.open_read(self.url)
 
     def recipe(self) -> Any:
-        """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""
+        """Return the values that identify this slice in hashes: content, number, range, source, and `unread`."""
         left_out = self.unread is not None and self.unread.reason == QUARANTINED
         named = self.fingerprint or hashes.fingerprint(self.url)
         return (named, self.file, self.start, self.stop, self.source, left_out)
@@ -63,18 +64,17 @@ class Reader:
       that `adds` names in addition to the fixed ones.
     - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that depends on the
       file alone, such as a byte offset or the number of a record; positions ascend.
-    - Yield the documents with positions in [piece.start, piece.stop), and no others.
+    - Yield exactly the documents with positions in [piece.start, piece.stop).
     - Drop records that cannot be converted to documents with `stats.drop(ids, reasons)`. Raise ReadError if the file
       cannot be read.
 
-    Define `companions` if other files are read together with a file; if they change, the work on the file is done
-    again.
+    Define `companions` if other files are read together with a file; if these change, the file is processed again.
 
     Attributes:
         VERSION: an integer; increase it when the same file yields different documents.
-        splits: True if a slice of an uncompressed file may begin at any byte, as with lines; False if reading must
-            begin at the start of the file.
-        picks: True if `pick` reads some documents faster than `__call__` reads all.
+        splits: True if a slice of an uncompressed file may begin at any byte, as in files of lines; False if reading
+            must begin at the start of the file.
+        picks: True if `pick` reads some documents faster than `__call__` reads all of them.
     """
 
     VERSION: ClassVar[int] = 1
@@ -88,17 +88,17 @@ class Reader:
 
     @property
     def plain(self) -> Reader:
-        """The reader that has the options of the format: this one, unless it only adds columns to another."""
+        """The reader that has the options of the format: this reader, unless it only adds columns to another reader."""
         return self
 
     def named(self, piece: Slice) -> str:  # noqa: ARG002
-        """Return the parts of the path that the documents of a slice contain, such as the path in `meta`, for keys."""
+        """Return the parts of the path that a slice's documents contain, such as the path in `meta`, for keys."""
         return ""
 
     def companions(self, url: str) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the other files that are read together with the file `url`, such as a file with the names of people.
+        """Return the other files that are read together with the file `url`, such as a file of people's names.
 
-        If they change, the work on `url` is done again.
+        If these files change, `url` is processed again.
         """
         return ()
 
@@ -106,20 +106,20 @@ class Reader:
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return (name, type) of each field in `names` as found in the file `url`; these fields become columns.
 
-        Only readers with an option `columns` define this method; others raise PlanError.
+        Only readers with a `columns` option define this method; for other readers, it raises PlanError.
         """
         msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; set columns={{name: type}}"
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
-        """Return the slices of a file, one per task, as (start, stop, bytes): equal ones of up to `target` bytes."""
+        """Return the slices of a file, one per task, as (start, stop, bytes): equal slices of up to `target` bytes."""
         if not self.enters(url) or n_bytes <= target:
             return [(0, None, n_bytes)]
         n = -(-n_bytes // target)
         return [(a, b, b - a) for a, b in itertools.pairwise(n_bytes * i // n for i in range(n + 1))]
 
     def enters(self, url: str) -> bool:
-        """Return whether a slice of the file can be read without the bytes before it."""
+        """Return whether reading a slice of the file can begin without the preceding bytes."""
         return self.splits and not files.is_compressed(url)
 
     def warm(self) -> None:
@@ -130,7 +130,7 @@ class Reader:
         raise NotImplementedError
 
     def narrowed(self, columns: Sequence[str]) -> Reader:  # noqa: ARG002
-        """Return a reader of the same documents that may fill the columns not in `columns` with any values."""
+        """Return a reader of the same documents that may put any values into the columns that are not in `columns`."""
         return self
 
     def pick(self, piece: Slice, positions: Ids) -> Iterator[Batch]:
@@ -138,7 +138,7 @@ class Reader:
 
         Args:
             piece: the slice.
-            positions: uint64[n], ascending, the positions of documents that `__call__` yielded before.
+            positions: uint64[n], ascending, the positions of documents that `__call__` yielded earlier.
 
         Raises ReadError if the file has changed since.
         """
@@ -146,7 +146,7 @@ class Reader:
 
 
 def recorded(reader: Reader) -> dict[str, Any] | None:
-    """Return a reader of this package as JSON, for origin.json; None for others."""
+    """Return a reader of this package as a JSON object, for origin.json; None for other readers."""
     kind = type(reader)
     fields = {f.name: getattr(reader, f.name) for f in dataclasses.fields(reader)}  # type: ignore[arg-type]
     inner = {name: recorded(value) for name, value in fields.items() if isinstance(value, Reader)}
@@ -156,7 +156,7 @@ def recorded(reader: Reader) -> dict[str, Any] | None:
 
 
 def reader_of(record: dict[str, Any] | None) -> Reader | None:
-    """Return the reader that `recorded` described, None if there is none; only this package is ever imported."""
+    """Return the reader that `recorded` described, None if there is none; only classes of this package are imported."""
     if record is None or record["module"].partition(".")[0] != "dataprep":
         return None
     kind = getattr(importlib.import_module(record["module"]), record["name"], None)

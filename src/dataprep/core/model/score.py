@@ -1,10 +1,10 @@
-"""Filters that first measure and then decide (ScoredFilter), and the stage that only measures (Score).
+"""Filters that first measure documents and then decide (ScoredFilter), and the stage that only measures (Score).
 
     dp.Pipeline(dp.Score(dp.Gopher())).run(docs, out="work/scored")           # measures, drops nothing
     dp.Pipeline(dp.Gopher(min_words=80)).run(dp.open_dataset("work/scored"), out="work/clean")    # only decides
 
-Score columns store a hash of the model and settings that made them. A filter with other settings measures the texts
-again; after a stage that changes texts (`batch.with_column`), every filter does.
+Score columns store a hash of the model and settings that produced them. A filter with other settings measures the texts
+again; after a stage that changes texts (`batch.with_column`), every filter measures again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MEASURE_KEY = b"dataprep.scored_by"  # in the metadata of a field: the key of it
 
 
 class ScoredFilter(Stage):
-    """A filter with two methods: `score` computes scores of each document, `decide` chooses from them what to drop.
+    """A filter with two methods: `score` computes scores of each document, `decide` selects documents to drop by them.
 
-    Subclasses define `scores`, `score` and `decide`. Score columns made before with the same settings are reused, so a
-    threshold can change without computing them again.
+    Subclasses define `scores`, `score` and `decide`. Existing score columns with the same settings are reused, so a
+    threshold can be changed without computing the scores again.
     """
 
     only_drops: ClassVar[bool] = True
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The columns that `score` returns, as {name: type}; names begin with the filter's name, as in gopher_words."""
+        """The columns that `score` returns, as {name: type}; names begin with the filter's, as in gopher_words."""
         raise NotImplementedError
 
     @property
@@ -60,14 +60,14 @@ class ScoredFilter(Stage):
         raise NotImplementedError
 
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002
-        """Return columns of the drop table, one value per document: the number or label that led to its reason.
+        """Return columns of the drop table, one value per document: the number or label that led to the drop reason.
 
         Args:
             scores: the columns of `score`.
             reasons: the reason to drop each document, or null.
 
-        `value` is a number, and `label` is a classifier's label. Here, `value` is the score if the filter has exactly
-        one and it is a number; a subclass with several scores chooses one of them.
+        `value` is a number, and `label` is a classifier's label. In this base class, `value` is the score if the filter
+        has exactly one score and it is a number; a subclass with several scores chooses one of them.
         """
         only = next(iter(scores.values()))
         numeric = pa.types.is_integer(only.type) or pa.types.is_floating(only.type)
@@ -81,7 +81,7 @@ class ScoredFilter(Stage):
             yield drop_rows(batch, reasons, stats, **self.compared(scores, reasons))
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score columns of a batch, as {name: values}; they are measured unless the batch has valid ones."""
+        """Return the score columns of a batch, as {name: values}; the scores are computed unless valid ones exist."""
         mine = self.measure_key()
         fields = {name: batch.schema.get_field_index(name) for name in self.scores}
         if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
@@ -103,7 +103,7 @@ class ScoredFilter(Stage):
 
 
 def number_or_null(values: Any) -> pa.DoubleArray:
-    """Return numbers as float64[n], with null in place of NaN, so that equal tables are equal."""
+    """Return numbers as float64[n], with null in place of NaN, so that tables with the same values compare equal."""
     numbers = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values
     return pa.array(np.asarray(numbers, np.float64), from_pandas=True)
 
@@ -113,9 +113,9 @@ class Score(Stage):
     """Add the scores of a filter as columns, and drop nothing.
 
     Args:
-        filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter, there is
-            one column, NAME_reason: the reason for which the filter would drop the document, or null if it would keep
-            the document.
+        filter: any stage that drops documents. For a `ScoredFilter`, the columns are its scores. For any other filter
+            there is one column, NAME_reason: the reason for which the filter would drop the document, or null if it
+            would keep the document.
     """
 
     only_drops: ClassVar[bool] = True

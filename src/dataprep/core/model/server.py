@@ -1,6 +1,6 @@
-"""Imported first by the process that forks workers (`forked.py`): it imports libraries, and has no thread.
+"""Module that the process that forks workers (`forked.py`) imports first; it imports libraries and starts no thread.
 
-OpenBLAS ends its threads before a fork. The one of jemalloc, an allocator in Arrow, must not start.
+OpenBLAS ends its threads before a fork. The background thread of jemalloc, an allocator in Arrow, must not start.
 """
 
 import os

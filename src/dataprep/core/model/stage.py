@@ -1,6 +1,7 @@
 """Stage: one pass over documents, which maps batches to batches.
 
-An Estimator (`estimator.py`) reads everything once and returns a Stage. Plain functions are stages by `function.py`.
+An Estimator (`estimator.py`) reads all documents once and returns a Stage. `function.py` makes stages of plain
+functions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .ledger import Ledger
 
 
 class Declared:
-    """The declarations of a Stage or an Estimator for the planner; `Stage` describes each."""
+    """The declarations of a Stage or an Estimator that the planner reads; `Stage` describes each of them."""
 
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
@@ -30,16 +31,16 @@ class Declared:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
-    given_in: str  # the working folder in which the object was made, which its relative paths mean
+    given_in: str  # the working folder in which the object was created, to which its relative paths refer
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Return a new object that notes the working folder; a copy in another process has its original's folder."""
+        """Return a new object that records the working folder; a copy in another process keeps the original's."""
         made = super().__new__(cls)
         object.__setattr__(made, "given_in", here())
         return made
 
     def check_here(self) -> None:
-        """Raise PlanError if a parameter is the relative path of a file, and the working folder is another one now."""
+        """Raise PlanError if a parameter is a file's relative path and the working folder has changed since then."""
         if self.given_in != here():
             known = fields(self) if is_dataclass(self) else tuple[Any, ...]()
             values = [getattr(self, one.name) for one in known if one.init]
@@ -51,7 +52,7 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """The name in statistics; the name of an Estimator is also part of folder names."""
+        """The name in statistics; an Estimator's name is also part of folder names."""
         return type(self).__name__
 
     def warm(self) -> None:
@@ -62,17 +63,19 @@ class Stage(Declared):
     """One pass over documents: maps an iterator of batches to an iterator of batches.
 
     Write a subclass as a frozen keyword-only dataclass that defines `__call__`; its fields are its parameters. All
-    other members have defaults. A special stage overrides some of these:
+    other members have defaults. A subclass overrides the following members if the defaults do not apply:
 
-    - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
-    - `adds`: columns that it adds, with their types.
-    - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
-    - `loses`: data that later stages can see only in part because of this stage, such as "authors", each with a fix
-      ("": put the later stage first). `sees`: data that this stage requires in full. PlanError if an earlier stage
-      loses it.
-    - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
-      text, and a Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
-    - `compiled`: True if it runs kernels, which `warm` compiles.
+    - `needs`: columns that the stage reads in addition to id, text, source and meta; PlanError is raised if one is
+      missing.
+    - `adds`: columns that the stage adds, with their types.
+    - `only_drops`: True if the stage only drops whole documents or adds columns, and never changes a text.
+    - `loses`: data, such as "authors", that later stages can see only in part because of this stage, each with a fix
+      ("" means: put the later stage first). `sees`: data that this stage requires in full. PlanError is raised if an
+      earlier stage loses such data.
+    - `hides`: True if everything before the stage is private. Then statistics of earlier stages name no source and
+      quote no text, and a Dataset sealed after the stage keeps neither the names of its input files nor the steps saved
+      before it.
+    - `compiled`: True if the stage runs kernels, which `warm` compiles.
     - `VERSION`: an integer; increase it when the same parameters produce a different result.
     """
 
@@ -95,10 +98,10 @@ class Stage(Declared):
         return None
 
     def masked(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts in the form in which statistics may quote them, for this stage and the stages before it.
+        """Return the texts in the form in which statistics may quote them, for this stage and all stages before it.
 
-        Statistics quote up to 300 letters of a text. A stage that replaces private data returns the texts with the data
-        replaced, and "" for a text that it would drop.
+        Statistics quote up to 300 characters of a text. A stage that masks private data returns the texts with the data
+        masked, and "" for a text that it would drop.
         """
         return list(texts)
 
@@ -121,9 +124,9 @@ def n_hidden(stages: Sequence[Any]) -> int:
 
 
 def masks(stage: Any) -> bool:
-    """Return whether a Stage, or its class, replaces private data in quoted texts, so that `masked` must be called.
+    """Return whether a Stage, or its class, masks private data in quoted texts, so that `masked` must be called.
 
-    An Estimator does not.
+    The result is False for an Estimator.
     """
     kind = stage if isinstance(stage, type) else type(stage)
     return getattr(kind, "masked", Stage.masked) is not Stage.masked
@@ -131,12 +134,12 @@ def masks(stage: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Head(Stage):
-    """Stage that stops reading a part of the input after `max_bytes` of text; the last batch is not cut."""
+    """Stage that stops reading a part of the input after `max_bytes` of text; the last batch is kept whole."""
 
     max_bytes: int
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the first batches, until they have `max_bytes` of text together."""
+        """Yield the first batches, until they contain `max_bytes` of text in total."""
         left = self.max_bytes
         for batch in batches:
             yield batch

@@ -20,13 +20,13 @@ from dataprep.shown import stats_table
 if TYPE_CHECKING:
     from rich.console import Group
 
-REASONS_SHOWN = 3  # in a sentence
+REASONS_SHOWN = 3  # drop reasons in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
-OTHER = "other"  # the rule of what a stage cut without stating a rule
+OTHER = "other"  # the rule of cuts by a stage that states no rule
 LARGE = 100  # documents of a source whose losses may be an alarm
-DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; less is an alarm
+DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; if a smaller share is kept, there is an alarm
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Amount:
 
 @dataclass(order=True)
 class Example:
-    """One dropped document, an example of the reason for which it was dropped; or one text that a rule cut.
+    """One dropped document, as an example of its drop reason; or one text that a rule cut.
 
     Attributes:
         text: the beginning of the document's text, or of the text that was cut out of it.
         rank: a hash of the id; the documents with the smallest hashes are the examples, so that every run has the same
             examples.
-        duplicate_of: the id of the document that was kept instead; None if there is none.
+        duplicate_of: the id of the document that was kept instead; None if no document was kept instead.
         similarity: the similarity of the two documents.
     """
 
@@ -70,7 +70,7 @@ class RuleCuts:
         times: the number of cuts; for a stage that does not state its rules, the number of documents that became
             shorter.
         bytes: UTF-8 bytes cut.
-        examples: the texts that were cut, each of another document.
+        examples: texts that were cut, each from a different document.
     """
 
     times: int = 0
@@ -89,7 +89,7 @@ class RuleCuts:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> RuleCuts:
-        """Return the figures in a result of `to_json`."""
+        """Return the figures that `to_json` wrote to `record`."""
         return cls(record["times"], record["bytes"], [_example(e) for e in record["examples"]])
 
 
@@ -102,11 +102,11 @@ Sources = dict[str, Amount]
 
 
 def removed(read: Amount, kept: Amount, moved: Amount, source: str) -> str:
-    """Return a clause about a source of which nearly all documents, or nearly all text, were removed; otherwise "".
+    """Return a clause about a source if nearly all of its documents, or nearly all of its text, were removed; else "".
 
     For a source of fewer than 100 documents, the result is "".
 
-    - moved: the amount that became part of other documents.
+    - moved: the number and size of documents whose text became part of other documents.
     """
     left, of_text = kept.docs + moved.docs, kept.bytes + moved.bytes
     if read.docs < LARGE:
@@ -124,17 +124,17 @@ class StageStats:
     """The statistics of one stage.
 
     Attributes:
-        into: documents received, by source.
-        out: documents returned, by source.
-        dropped: dropped documents, by reason and then by source.
-        cut: the bytes by which documents that are kept became shorter.
-        added: the number of bytes by which other documents became longer.
+        into: the documents received, by source.
+        out: the documents returned, by source.
+        dropped: the dropped documents, by reason and then by source.
+        cut: the number of bytes by which kept documents became shorter.
+        added: the number of bytes by which kept documents became longer.
         cuts: the cuts in kept documents, by rule.
         counts: other counters, by name.
         private: the counters whose names identify people.
-        moved: drop reasons of documents whose text became part of another document.
-        histograms: for each name, the number of values by their number of binary digits.
-        examples: dropped documents by reason.
+        moved: the drop reasons of documents whose text became part of another document.
+        histograms: for each name, the number of values per number of binary digits.
+        examples: dropped documents, by reason.
     """
 
     name: str
@@ -212,8 +212,8 @@ class StageStats:
     def alarms(self) -> list[str]:
         """Return a warning for each source of at least 100 documents of which this stage removed nearly everything.
 
-        This is over 99 % of the documents, or over 90 % of the text. If the stage removed all documents, even if there
-        were fewer than 100, the only warning is `emptied`.
+        The limits are 99 % of the documents and 90 % of the text. If the stage removed all documents, even fewer than
+        100, the only warning is `emptied`.
         """
         if self.emptied:
             return [self.emptied]
@@ -276,7 +276,7 @@ class StageStats:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> StageStats:
-        """Return the statistics in a result of `to_json`."""
+        """Return the statistics that `to_json` wrote to `record`."""
         return cls(
             name=record["name"],
             into=_load(record["in"]),
@@ -349,7 +349,7 @@ class Stats:
         return found[0]
 
     def __iadd__(self, other: Stats) -> Stats:
-        """Add the same pass over another shard, stage by stage; either may lack stages that the other has."""
+        """Add the statistics of the same pass over another shard, stage by stage; each may lack stages of the other."""
         mine = {stage.name: stage for stage in self.stages}
         order = [stage.name for stage in max((self.stages, other.stages), key=len)]
         for stage in other.stages:
@@ -385,7 +385,7 @@ class Stats:
 
     @classmethod
     def from_json(cls, records: list[dict[str, Any]]) -> Stats:
-        """Return the statistics in a result of `to_json`."""
+        """Return the statistics that `to_json` wrote to `records`."""
         return cls([StageStats.from_json(r) for r in records])
 
     def __rich__(self) -> Group:

@@ -1,11 +1,12 @@
 """Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read tables.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is written
-by an Estimator for the stage that it returns; it has the same columns, except `stage`, `source` and `bytes`, which
-the `Ledger` fills.
+by an Estimator for the stage that it returns. It has the same columns except `stage`, `source` and `bytes`, which the
+`Ledger` fills in.
 
-Columns have names and no places. `new_rows` fills the columns that a writer does not name with nulls, and `conform`
-reads a file that has more columns, or fewer, than the schema. So a new nullable column is one line in this file.
+Columns are identified by name, not by position. `new_rows` fills the columns that a writer does not name with nulls.
+`conform` reads files that have more or fewer columns than the schema. Adding a nullable column therefore takes one line
+in this file.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ DROPS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("duplicate_of_dataset", pa.string()),  # the Dataset of the kept document; null: this one
+        pa.field("duplicate_of_dataset", pa.string()),  # the Dataset of the kept document; null: this Dataset
         pa.field("duplicate_of", pa.uint64()),
         pa.field("similarity", pa.float32()),
         pa.field("source", pa.string()),  # of the document; null if a later stage hides it
         pa.field("bytes", pa.int64()),  # of its text, as the stage received it
         pa.field("value", pa.float64()),  # the number that the rule compared
-        pa.field("label", pa.string()),  # what a classifier said
+        pa.field("label", pa.string()),  # the label that a classifier assigned
     ]
 )
 CUTS = pa.schema(
@@ -50,7 +51,7 @@ CUTS = pa.schema(
         pa.field("duplicate_of", pa.uint64()),  # the document of the first occurrence, and its bytes there
         pa.field("duplicate_of_start", pa.int64()),
         pa.field("duplicate_of_end", pa.int64()),
-        pa.field("reason", pa.string()),  # the rule that cut; null: the stage has one rule
+        pa.field("reason", pa.string()),  # the rule that cut the span; null: the stage has only one rule
         pa.field("source", pa.string()),
     ]
 )
@@ -58,13 +59,13 @@ UNREAD = pa.schema(
     [
         pa.field("file", pa.string(), nullable=False),  # as `dp.read` listed it
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("offset", pa.int64()),  # decompressed bytes; null: nothing of the file was read
+        pa.field("offset", pa.int64()),  # decompressed bytes; null: no part of the file was read
         pa.field("detail", pa.string()),
     ]
 )
 UNREADABLE, EMPTY, QUARANTINED = "unreadable", "empty", "quarantined"  # reasons of UNREAD
 BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
-BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger knows
+BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger can fill
 VERDICTS = pa.schema([field for field in DROPS if field.name not in BY_LEDGER])
 SPANS = pa.schema([field for field in CUTS if field.name not in BY_LEDGER])
 ID = pa.schema([DROPS.field("id")])
@@ -83,26 +84,26 @@ JOINED = "joined"  # the reason of a message that became part of the document `d
 NOBODY = np.uint64(2**64 - 1)  # `duplicate_of` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
-IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
+IDS = (0, 2**64 - 1)  # the smallest and the largest possible id
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
 AnyRow = TypeVar("AnyRow")
 
 
 def new_rows(schema: pa.Schema, /, **columns: Any) -> pa.RecordBatch:
-    """Return new rows of a table with the columns of `schema`, which are given by name; those not given are null.
+    """Return new rows of a table with the columns of `schema`, given by name; columns that are not given contain nulls.
 
-    - columns: each an array with one value per row, a single value for all rows, or None for nulls; the first must be
-      an array.
+    - columns: for each column, an array with one value per row, a single value for all rows, or None for nulls; the
+      first must be an array.
 
-    Raises TypeError if the schema has no such column, or if a column that must have values is not given.
+    Raises TypeError if the schema has no such column, or if a required column is not given.
     """
     known = list(schema)
     wrong = [*columns.keys() - {field.name for field in known}]
     wrong += [field.name for field in known if not field.nullable and field.name not in columns]
     if wrong:
         needed = ", ".join(f"{field.name}{' (optional)' if field.nullable else ''}" for field in known)
-        msg = f"the columns of a table must be {needed}; wrong or not given: {', '.join(wrong)}"
+        msg = f"the columns of a table must be {needed}; wrong or missing: {', '.join(wrong)}"
         raise TypeError(msg)
     n = len(next(iter(columns.values())))
     arrays = [_array(columns.get(field.name), field.type, n) for field in known]
@@ -130,9 +131,9 @@ def without_columns(rows: pa.Table, *names: str) -> pa.Table:
 
 
 def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
-    """Return the rows of a file with the columns of `schema`: other columns are left out, and missing ones are null.
+    """Return the rows of a file with the columns of `schema`: other columns are removed, missing columns contain nulls.
 
-    Raises ArrowInvalid, which `checked` turns into CorruptShard, if a column that must have values is missing.
+    Raises ArrowInvalid, which `checked` converts to CorruptShard, if a required column is missing.
     """
     if rows.schema.equals(schema):
         return rows
@@ -145,7 +146,7 @@ def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
 
 
 def known_columns(found: pa.Schema, schema: pa.Schema) -> list[str]:
-    """Return the names of the columns of `schema` that a file has, `found`; raise ArrowInvalid as `conform` does."""
+    """Return the names of those columns of `schema` that are in `found`; raise ArrowInvalid as `conform` does."""
     missing = [field.name for field in schema if not field.nullable and field.name not in found.names]
     if missing:
         msg = f"there is no column {', '.join(missing)}"
@@ -158,7 +159,7 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table | pa.RecordBat
 
     The ids in a table must not be less than those in the previous table.
 
-    - tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing.
+    - tables: rows with the columns of VERDICTS, in one or more tables; optional columns may be missing.
     """
     return write_rows(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
@@ -196,9 +197,9 @@ def span_rows(
 ) -> pa.RecordBatch:
     """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
-    - duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this
-      one.
-    - reason: the rule that cuts each span; None: the stage has one rule.
+    - duplicate_of_dataset: the folder of the Dataset that contains each retained copy, or null for this Dataset; None:
+      all copies are in this Dataset.
+    - reason: the rule that cuts each span; None if the stage has only one rule.
     """
     known = pa.array(rows["duplicate_of"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
@@ -210,7 +211,7 @@ def span_rows(
 def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> int:
     """Write rows with the columns of `schema` to the Parquet file `url`, and return their number.
 
-    No id of a table may be less than the ids of the table before. Rows of one id are in the order of `ORDER`.
+    No id in a table may be less than the ids in the previous table. Rows with the same id are in the order of `ORDER`.
     """
     order = [(name, "ascending") for name in ORDER if name in schema.names]
     n_rows, last = 0, 0
@@ -268,7 +269,7 @@ class Cut:
         duplicate_of_start: the offset, in bytes, at which the copy begins in that document.
         duplicate_of_end: the offset after the last byte of the copy.
         duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the same as that of `id`.
-        reason: the rule that cut; None if the stage has one rule.
+        reason: the rule that cut the span; None if the stage has only one rule.
         source: the document's source.
     """
 
@@ -287,13 +288,13 @@ class Cut:
 
 @dataclass(frozen=True)
 class Unread:
-    """One row of a table of files that were not read, or not read to their end.
+    """One row of the table of files that were not read, or not read to the end.
 
     Attributes:
         file: the file's URL.
         reason: one word, such as "unreadable".
         offset: the offset at which reading stopped, in decompressed bytes.
-        detail: a sentence, such as the message of the error.
+        detail: a sentence, such as the error message.
     """
 
     file: str
@@ -303,9 +304,9 @@ class Unread:
 
 
 def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRow:
-    """Return an object of the dataclass `kind` with the values that `row` and `more` have for its fields.
+    """Return an object of the dataclass `kind` whose field values are taken from `row` and `more`.
 
-    Columns of the row that the dataclass has no field for are ignored.
+    Columns of the row without a corresponding field are ignored.
     """
     own = {field.name: row[field.name] for field in fields(kind) if field.name not in more}  # type: ignore[arg-type]
     return kind(**own, **more)
@@ -337,9 +338,9 @@ def checked(
 
 
 class FileWriter(pq.ParquetWriter):
-    """A writer of Parquet that does not complete its file when it is freed.
+    """A Parquet writer that does not complete its file when the writer is garbage-collected.
 
-    pyarrow's own tries to, after an error also into a file that is closed, and prints a traceback of that.
+    pyarrow's own writer tries to do so even after an error and with a closed file, and then prints a traceback.
     """
 
     def __del__(self) -> None:
@@ -354,7 +355,7 @@ def _writer(f: Any, schema: pa.Schema) -> pq.ParquetWriter:
 def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
     """Open a table with the columns of `schema`, to be read with `conform`.
 
-    Raises CorruptShard if the file is missing or damaged, or has no column that must have values; also inside `with`.
+    Raises CorruptShard, also inside the `with` block, if the file is missing or damaged, or lacks a required column.
     """
     with checked(url), files.open_arrow(at_hand(url)) as f:
         file = pq.ParquetFile(f, page_checksum_verification=True)
@@ -369,7 +370,7 @@ def read_rows(url: str, schema: pa.Schema) -> pa.Table:
 
 
 def id_bounds(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
-    """Return the smallest and the largest id in each row group of a Parquet file; IDS if it does not state them."""
+    """Return the smallest and the largest id in each row group of a Parquet file; IDS if these are not stated."""
     at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path == "id"]
     groups = range(metadata.num_row_groups) if metadata.num_rows else ()
     stated = [metadata.row_group(group).column(at[0]).statistics for group in groups]
@@ -380,7 +381,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
 
     - kind: folder.DROPS or folder.CUTS.
-    - columns: the names of the columns to read; None: all. Texts are dictionaries.
+    - columns: the names of the columns to read; None means all. String columns are dictionary-encoded.
 
     Raises CorruptShard if a table is missing or damaged.
     """
@@ -398,9 +399,9 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
 
 
 def rows_between(url: str, first: int, last: int, schema: pa.Schema | None = None) -> pa.Table:
-    """Return the rows of a Parquet file with ids from `first` to `last`; only row groups that may have some are read.
+    """Return the rows of a Parquet file with ids from `first` to `last`; row groups without such ids are not read.
 
-    - schema: the columns of the table, as for `conform`; None: all columns of the file, as it has them.
+    - schema: the columns of the table, as for `conform`; None: all columns of the file, unchanged.
 
     Raises CorruptShard as `opened` does.
     """
@@ -419,12 +420,12 @@ def between(rows: pa.Table, first: int, last: int) -> pa.Table:
 
 
 def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file with the id `id_`, as dicts, as `rows_between` reads them."""
+    """Return the rows of a Parquet file with the id `id_`, as dicts; `rows_between` reads them."""
     return list(rows_between(url, id_, id_, schema).to_pylist())
 
 
 def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a Parquet file with one of the ids, which ascend, as dicts; only row groups that may have some.
+    """Yield rows of a Parquet file with the given ids, in ascending order, as dicts; other row groups are not read.
 
     The schema and the errors are those of `rows_between`.
     """

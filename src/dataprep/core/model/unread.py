@@ -1,11 +1,11 @@
 """Unread files: files passed to `dp.read` that were not read, as listed in the table OUT/unread.parquet of a Dataset.
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
-`attachment`, `not_a_chat`, `empty` and `unreadable`. Later, when the other files are read, rows are added for files
-that are `empty` (without a record), `unreadable` or `quarantined` (they ended a worker twice), and for archives with
-records that were dropped because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided
-into segments (`segmented`). The table exists only if it has rows. Files that are bad when they are read are counted
-against `Dataset.max_bad_files`.
+`attachment`, `not_a_chat`, `empty` and `unreadable`. When the other files are read later, rows are added for files that
+are `empty` (without records), `unreadable` or `quarantined` (a worker was killed twice while reading them). Rows are
+also added for archives with records that were dropped because they are broken (`damaged`), differ from their digests
+(`bad_digest`) or are divided into segments (`segmented`). The table exists only if it has rows. Files that turn out to
+be bad during reading count towards `Dataset.max_bad_files`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lis
 
 
 def unread_of(error: ReadError, url: str) -> Unread:
-    """Return the `Unread` that describes the file `url`, whose reading raised `error`."""
+    """Return the `Unread` that describes the file `url`, during whose reading `error` was raised."""
     return Unread(url, EMPTY if error.reason == EMPTY else UNREADABLE, error.offset, error.message)
 
 
 def set_aside(error: ReadError, url: str, *, skip: bool) -> Unread:
-    """Return the `Unread` of the file `url`, whose reading raised `error`.
+    """Return the `Unread` of the file `url`, during whose reading `error` was raised.
 
-    - skip: whether a bad file may be left out; if not, ReadError is raised, whose message names the option for it.
+    - skip: whether a bad file may be left out; if not, a ReadError is raised whose message names the option that allows
+      this.
     """
     row = unread_of(error, url)
     if row.reason == UNREADABLE and not skip:
@@ -57,12 +58,12 @@ def _stopped_at(row: Unread) -> ReadError:
 
 
 def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
-    """Check the number of bad files; log a warning if some are bad but allowed.
+    """Check the number of bad files; log a warning if some files are bad but this is allowed.
 
     Args:
         rows: the files that could not be read to their end.
-        max_bad_files: the largest number of bad files that is allowed; None sets no limit.
-        n_docs: the number of documents that were read; None if it is not known yet.
+        max_bad_files: the maximum number of bad files; None sets no limit.
+        n_docs: the number of documents that were read; None if the number is not known yet.
 
     Raises ReadError if more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """
@@ -96,7 +97,7 @@ def _detail(row: Unread) -> str:
 def unread_table(rows: Iterable[Unread]) -> pa.Table:
     """Return `rows` as an Arrow table, sorted by file, offset, reason and detail.
 
-    Bytes in file names that are not UTF-8 are written as escapes.
+    Bytes in file names that are not valid UTF-8 are written as escape sequences.
     """
     rows = (replace(row, file=_stored(row.file), detail=row.detail and _stored(row.detail)) for row in rows)
     ordered = sorted(rows, key=lambda row: (row.file, row.offset or 0, row.reason, row.detail or ""))
@@ -122,12 +123,12 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
 
 
 class UnreadFiles:
-    """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files.
+    """Collects the files that a run's tasks did not read; `table` is the manifest entry, or None without such files.
 
     Attributes:
-        listed: files that are known not to be read.
-        names: whether the table may name files. As a context manager, it writes the table with the bad file that ends
-            the `with` block, too.
+        listed: files that are known in advance not to be read.
+        names: whether the table may name files. As a context manager, it writes the table even if a bad file ends the
+            `with` block; this file is included.
     """
 
     def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool) -> None:
@@ -143,7 +144,7 @@ class UnreadFiles:
             self._write([*self.rows, unread_of(e, e.path)])
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add rows that a receipt states. Raises ReadError if more files are bad than are allowed."""
+        """Add the rows in a receipt. Raises ReadError if there are more bad files than allowed."""
         self.rows += [Unread(*row) for row in rows]
         check_unread(self.rows, self.max_bad_files)
 

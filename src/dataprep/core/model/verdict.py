@@ -27,7 +27,7 @@ class Verdict(Stage):
     Attributes:
         key: a hash that identifies the content of the table; it is used in place of the table's path.
         estimator: the name of the Estimator.
-        facts: the numbers that the Estimator counted, for the manifest and the report.
+        facts: the numbers that the Estimator computed, for the manifest and the report.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Verdict(Stage):
 
 
 def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterator[tuple[Batch, Mapping[str, pa.Array]]]:
-    """Yield each batch with the table's columns for its documents; no columns if the table has none of them."""
+    """Yield each batch with the table's columns for its documents; no columns if the table contains none of them."""
     with RangeReader(url, schema) as table:
         for batch in batches:
             rows = table.of(batch)

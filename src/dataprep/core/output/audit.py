@@ -1,4 +1,4 @@
-"""Search every string in the files of an output folder for private strings, before the folder is marked as complete.
+"""Search every string in the files of an output folder for private strings before the folder is marked as complete.
 
 Parquet files are decompressed and searched column by column, JSON files string by string, and HTML files cell by cell.
 All other files are searched as bytes.
@@ -31,12 +31,11 @@ CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
 
 
 class Strings(NamedTuple):
-    """Strings from one section of a file, such as a column, in which private strings are searched.
+    """Strings from one section of a file, such as a column, to be searched for private strings.
 
     Attributes:
         place: a description of the section, for messages.
-        how: the kind of the strings: CELL (values), TEXT (prose), FRAGMENT (fragments of words) or BYTES (a whole
-            file).
+        how: the kind of strings: CELL (values), TEXT (prose), FRAGMENT (fragments of words) or BYTES (a whole file).
         values: the strings.
         first: the index of values[0] in the section.
     """
@@ -53,7 +52,7 @@ class Finding(NamedTuple):
     Attributes:
         name: the private string.
         row: index in `Strings.values` of the value that contains it.
-        stays: True if a rule allows the string to stay in the file.
+        stays: True if a rule allows the string to remain in the file.
     """
 
     name: str
@@ -64,7 +63,7 @@ class Finding(NamedTuple):
 class Search(Protocol):
     """Callable that yields a `Finding` for each private string in a `Strings`.
 
-    Write it as a frozen dataclass, which can be sent to other processes.
+    Write an implementation as a frozen dataclass, so that it can be sent to other processes.
     """
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
@@ -78,13 +77,13 @@ Scan = Callable[[str], Iterable[Strings]]
 def audit(
     folder: str, search: Search, runner: Runner, *, skip: Iterable[str] = (), scans: Mapping[str, Scan] | None = None
 ) -> Counter[str]:
-    """Search all files of a folder for private strings; return {string: count} for those that a rule allows to stay.
+    """Search all files of a folder for private strings; return {string: count} for strings that a rule allows.
 
-    - search: finds the private strings.
+    - search: a function that finds the private strings.
     - runner: the Runner that searches the files.
-    - skip: paths in the folder that are not searched.
-    - scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for such a file:
-      it takes the URL of the file and yields the file's strings.
+    - skip: the paths in the folder that are not searched.
+    - scans: a dict from a file-name suffix to a function that is called instead of `strings_of` for files with this
+      suffix: it takes the URL of the file and yields the file's strings.
 
     Raises Leak, which names the file and the section of the file, if any other private string is found.
     """
@@ -105,14 +104,14 @@ def audit(
         msg = f"{folder} is incomplete and must not be shared: a private name or number is left in {leaks[0]}{more}; "
         msg += "hide or drop that column or text"
         is_address = _ADDRESS.search(leaks[0])
-        msg += ", or replace all addresses and numbers by pii=True" if is_address else ""
+        msg += ", or replace all addresses and numbers with pii=True" if is_address else ""
         msg += ", or list the word in common= if it is not private"
         raise Leak(msg)
     return left
 
 
 def search_all(searches: Sequence[Search], runner: Runner, folder: str, skip: Iterable[str]) -> None:
-    """Search all files of a folder by each of `searches`, as `audit` does, and log how many strings may stay."""
+    """Search all files of a folder with each of `searches`, as `audit` does; log how many strings a rule allows."""
     for search in searches:
         if left := audit(folder, search, runner, skip=skip):
             which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
@@ -127,7 +126,7 @@ def _walk(folder: str, without: set[str]) -> Iterator[str]:
 
 
 def _search(search: Search, scans: Mapping[str, Scan], url: str) -> tuple[str | None, Counter[str]]:
-    """Return the first leak of a file in words, and the private strings in it that may stay."""
+    """Return the first leak in a file, as text, and the private strings in it that a rule allows."""
     scan = next((scan for end, scan in scans.items() if url.endswith(end)), strings_of)
     left: Counter[str] = Counter()
     for strings in scan(url):
@@ -146,7 +145,7 @@ def _leak(search: Search, strings: Strings, left: Counter[str]) -> str | None:
 
 
 def strings_of(url: str) -> Iterator[Strings]:
-    """Yield all strings of the file `url`: a `Strings` per column of Parquet or line of JSONL, one for other files."""
+    """Yield all strings of the file `url`: one `Strings` per Parquet column or JSONL line, and one for other files."""
     if url.endswith(".parquet"):
         yield from _parquet(url)
         return
@@ -166,7 +165,7 @@ def strings_of(url: str) -> Iterator[Strings]:
 
 
 def json_strings(data: bytes) -> Iterator[str]:
-    """Yield every string and integer in JSON, including keys, as str; if `data` is not JSON, yield the whole text."""
+    """Yield every string and integer in JSON, including keys, as str; if `data` is not JSON, yield the entire text."""
     try:
         waiting = [orjson.loads(data)]
     except orjson.JSONDecodeError:

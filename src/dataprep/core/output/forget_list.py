@@ -1,8 +1,9 @@
 """The forget list: documents to leave out, as a table in the folder of a Dataset or of token shards.
 
-`OUT/forget.parquet` names documents by their ids in the input of OUT. They are dropped right after reading, so that no
-rerun brings them back. The hashes that identify finished work do not depend on the list: `dataprep forget` rewrites the
-existing files, and a rerun must not make them again. The recipe and the manifest state a hash of the applied list.
+`OUT/forget.parquet` lists documents by their ids in the input of OUT. They are dropped right after reading, so that no
+later run includes them again. The hashes that identify finished work do not depend on the list: `dataprep forget`
+rewrites the existing files, and a later run must not regenerate them. The recipe and the manifest state a hash of the
+applied list.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def write_list(folder: str, ids: Ids) -> None:
 
 
 def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str | None:
-    """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none.
+    """Return a hash of ids, which the recipe and the manifest store as `forgotten`; None if there are no ids.
 
-    - of_sources: the value `forgotten` of each source of a mixture, on which its documents in the mixture depend.
+    - of_sources: the `forgotten` values of the sources of a mixture, on which the mixture's documents depend.
     """
     own = xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
     stated = {name: one for name, one in (of_sources or {}).items() if one is not None}
@@ -50,11 +51,11 @@ def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str 
 
 
 def wanted(homes: Iterable[tuple[str, int]], out: str | None = None) -> Ids:
-    """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets.
+    """Return the ids to leave out of `out`: those on its own forget list, and those on the lists of its input Datasets.
 
     Args:
-        homes: the folder of each of these Datasets, and the number that is added to its file numbers.
-        out: None: no list.
+        homes: the folder of each input Dataset, and the number that is added to its file numbers.
+        out: the output folder; None if there is none, so no list of its own.
     """
     shifted = (listed(home) + np.uint64(offset << POSITION_BITS) for home, offset in homes)
     return np.unique(np.concatenate([NO_IDS if out is None else listed(out), *shifted]))
@@ -67,7 +68,7 @@ def write_if_new(folder: str, ids: Ids) -> None:
 
 
 def stale(out: str, kind: str) -> StaleOutput:
-    """Return the error for a finished folder that may contain documents which were forgotten after it was made."""
+    """Return the error for a finished folder that may contain documents which were forgotten after it was finished."""
     way = f"run `dataprep forget {out}`, which removes them from it, or run again with replace=True"
     way = "build it again with replace=True" if kind == INDEX else way
     return StaleOutput(f"documents that {out} may contain were forgotten since it was made: {way}")

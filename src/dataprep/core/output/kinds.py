@@ -1,6 +1,6 @@
-"""Kinds: the kind of result in a folder, by its records, so that no command writes files of another kind into it.
+"""Identify the kind of result in a folder by its records, so that no command writes another kind of result into it.
 
-Of a local folder, it is found with the standard library alone: the trainer asks too.
+For a local folder, only the standard library is needed, since the trainer calls this module too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WEIGHTS = {MODEL: r"model(-\d{5}-of-\d{5})?\.safetensors", ADAPTER: r"adapter_mo
 
 
 def held(url: str) -> list[str]:
-    """Return the kinds of the results in a folder, finished or begun.
+    """Return the kinds of results, finished or begun, in a folder.
 
-    A trained model, a model and an adapter are recognized by the names of their files, whoever wrote these.
+    A trained model, a model and an adapter are recognized by their file names, no matter which program wrote them.
     """
     names = _names(url)
     made = _recipe(url) or (_recipe(f"{url}/{beside.UNFINISHED}") if is_begun(url) else None)
@@ -59,24 +59,24 @@ def held(url: str) -> list[str]:
 
 
 def is_begun(url: str) -> bool:
-    """Return whether there is unfinished work with a result: a recipe alone is none."""
+    """Return whether a folder contains unfinished work; a recipe alone does not count as work."""
     return has_work(url) or any(name[:2].isdigit() for name in _names(f"{url}/{STEPS}"))
 
 
 def has_work(url: str) -> bool:
-    """Return whether a file of the next result was made."""
+    """Return whether any file of the next result exists."""
     return bool(_names(f"{url}/{beside.UNFINISHED}") - {RECIPE, ORIGIN})
 
 
 def refuse(url: str, kind: str) -> None:
-    """Raise StaleOutput if a folder has a result of a kind that excludes a result of `kind` in the same folder."""
+    """Raise StaleOutput if a folder has a result whose kind cannot share the folder with a result of `kind`."""
     for other in held(url):
         if other != kind and other not in BESIDE.get(kind, ()):
             raise other_kind(url, other)
 
 
 def other_kind(url: str, kind: str) -> StaleOutput:
-    """Return the error for a folder that has a result of a kind which excludes other results in the same folder."""
+    """Return the error for a folder that has a result whose kind cannot share the folder with other kinds."""
     return StaleOutput(f"{url} holds {NOUNS[kind]}; choose another folder as out")
 
 
@@ -92,7 +92,7 @@ def _recipe(url: str) -> str | None:
 
 
 def _names(url: str) -> set[str]:
-    """Return the names in a folder; those of a result whose files are being moved there, too."""
+    """Return the names in a folder, including those of a result whose files are being moved there."""
     if not is_path(url):
         from dataprep.store import files
 
@@ -104,9 +104,9 @@ def _names(url: str) -> set[str]:
 
 
 def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
-    """Return the JSON object in a file; {} if there is none or it is damaged.
+    """Return the JSON object in a file; {} if the file is missing or damaged.
 
-    - checksum: whether it must have one.
+    - checksum: whether the file must have a checksum.
     """
     with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
         if is_path(url):
@@ -121,6 +121,6 @@ def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
 
 
 def _is_own(url: str) -> bool:
-    """Return whether the journal of the folder around a local file names it."""
+    """Return whether the journal of the folder that contains a local file lists it."""
     journal = journal_of(url) if is_path(url) else None
     return journal is not None and os.path.abspath(url) in journaled(journal)

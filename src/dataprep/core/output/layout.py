@@ -1,4 +1,4 @@
-"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN), and a folder's content.
+"""Names of the files in output folders of Pipelines (OUT) and of `dataprep run` (RUN), and access to these folders.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete while this exists; it names all files of the result
 OUT/recipe.json        the input and the stages that made the result
@@ -44,7 +44,7 @@ INPUT = "input"
 KEPT_STEP = 99  # the number of the step that keeps dropped documents
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
-LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
+LOCK = "mixture.lock.json"  # the plan of a mixture, next to its token shards
 PRUNED = "pruned.json"  # the manifest of a saved input of which `dataprep prune` left only the tables
 DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
 DATASET_FILES = {
@@ -54,7 +54,7 @@ PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
 def folder_url(out: object) -> str:
-    """Return `out`, a path or URL, without a slash at the end. Raises PlanError if it is neither, or is empty."""
+    """Return `out`, a path or URL, without a trailing slash. Raises PlanError if it is neither, or if it is empty."""
     require(isinstance(out, (str, os.PathLike)) and str(out), f"out={out!r} must be the path or URL of a folder")
     url = str(out).rstrip("/")
     return "/" if url in {"", "file:"} else url
@@ -68,7 +68,7 @@ INDEX_FILE = re.compile(r"origin(\.g\d+)?\.json|shards(\.g\d+)?")  # the same, o
 
 
 def part_name(number: int) -> str:
-    """Return the name of part `number` (one task's share of the input) in file names: "part-00003" for 3."""
+    """Return the name of part `number` (the input of one task) in file names: "part-00003" for 3."""
     return f"part-{number:05d}"
 
 
@@ -93,22 +93,22 @@ class Folder:
 
     @cached_property
     def complete(self) -> AnyManifest | None:
-        """The manifest of a complete result of any kind, read once and kept; None if there is none.
+        """The manifest of a complete result of any kind, read once and cached; None if there is no such result.
 
-        Raises CorruptShard if it is not one that dataprep wrote.
+        Raises CorruptShard if the file is not a manifest that dataprep wrote.
         """
         kind = MANIFESTS.get(str(self._stated.get("kind")))
         return None if kind is None else kind.of(self._stated, self.path(MANIFEST))
 
     @property
     def manifest(self) -> Manifest | None:
-        """The manifest of a complete Dataset; None if there is none. Raises CorruptShard as `complete` does."""
+        """The manifest of a complete Dataset; None if there is no such Dataset. Raises errors as `complete` does."""
         is_one = self._stated.get("kind") == DATASET
         return found if is_one and isinstance(found := self.complete, Manifest) else None
 
     @property
     def token_manifest(self) -> TokenManifest | None:
-        """The manifest of complete token shards; None if there is none."""
+        """The manifest of complete token shards; None if there are none."""
         is_one = self._stated.get("kind") == TOKENS
         return found if is_one and isinstance(found := self.complete, TokenManifest) else None
 
@@ -119,14 +119,14 @@ class Folder:
 
     @property
     def is_pruned(self) -> bool:
-        """True if this is the saved input of an Estimator, of which `dataprep prune` left only the tables."""
+        """True if this is the saved input of an Estimator and `dataprep prune` has deleted all but its tables."""
         return not self.is_sealed and files.exists(self.path(PRUNED))
 
     @cached_property
     def record(self) -> Manifest | None:
-        """The manifest that lists the tables of a complete Dataset or of a pruned one; None if there is none.
+        """The manifest that lists the tables of a complete or pruned Dataset; None if there is none.
 
-        Raises CorruptShard if it is not one that dataprep wrote.
+        Raises CorruptShard if the file is not a manifest that dataprep wrote.
         """
         return Manifest.load(self.path(PRUNED)) if self.is_pruned else self.manifest
 
@@ -137,35 +137,35 @@ class Folder:
 
     @property
     def readable(self) -> Manifest | None:
-        """The manifest of a complete Dataset; None if there is none, or if it cannot be read."""
+        """The manifest of a complete Dataset; None if the manifest does not exist or cannot be read."""
         with contextlib.suppress(CorruptShard):
             return self.manifest
         return None
 
     @property
     def stated(self) -> Recipe | None:
-        """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
+        """The input and stages of a complete result, as its manifest states them; None if that cannot be read."""
         with contextlib.suppress(CorruptShard):
             return self.result
         return None
 
     @property
     def recipe(self) -> Recipe | None:
-        """The input and stages of the result in the folder; None if there is none, or if they cannot be read.
+        """The input and stages of the result in the folder; None if they are not recorded or cannot be read.
 
-        The result need not be complete: its manifest may have been lost or removed since.
+        The result need not be complete: its manifest may have been lost or removed.
         """
         return self.stated or Recipe.found(self.path(RECIPE))
 
     @property
     def forgotten(self) -> str | None:
-        """The hash of the ids that were left out of the result; None if there were none, or if it is not known."""
+        """The hash of the ids that were left out of the result; None if no ids were left out, or if it is not known."""
         found = self.recipe
         return None if found is None else found.forgotten
 
     @property
     def result(self) -> Recipe | None:
-        """The recipe of the complete result, as its manifest states it; None if there is none.
+        """The recipe of the complete result, as its manifest states it; None if there is no complete result.
 
         Raises CorruptShard if the manifest is not one that dataprep wrote.
         """
@@ -180,7 +180,7 @@ class Folder:
 
     @property
     def origin(self) -> Origin | None:
-        """The input files, by paths that are right in this working folder; None if they are hidden or unknown."""
+        """The input files, by paths that are valid in this working folder; None if they are hidden or unknown."""
         found = self.origin_as_given
         return None if found is None else from_here(found)
 
@@ -194,7 +194,7 @@ class Folder:
 
     @property
     def any_origin(self) -> Origin | None:
-        """The input files of the result or, if there is none yet, of the work on it; None if they are unknown."""
+        """The input files of the result or, if there is no result yet, of the work on it; None if they are unknown."""
         return self.origin or self.unfinished.origin
 
     @property
@@ -210,7 +210,7 @@ class Folder:
 
     @property
     def unfinished(self) -> Folder:
-        """The subfolder in which the next result of this folder is made."""
+        """The subfolder in which the next result of this folder is written."""
         return Folder(self.path(UNFINISHED))
 
     @property
@@ -220,7 +220,7 @@ class Folder:
 
     @property
     def is_of_a_run(self) -> bool:
-        """True if a Pipeline made, or began to make, this folder: recipe.json or manifest.json is that of a Dataset."""
+        """True if this folder belongs to a Pipeline's Dataset, finished or begun, by recipe.json or manifest.json."""
         return any(found is not None and found.kind == DATASET for found in (self.recipe, self.unfinished.recipe)) or (
             self.kind == DATASET
         )
@@ -229,7 +229,8 @@ class Folder:
     def kind(self) -> str | None:
         """The kind of a complete folder: the constant DATASET or TOKENS (token shards); None if it is neither.
 
-        If the manifest cannot be read, the kind is derived from the other files; opening such a folder raises an error.
+        If the manifest cannot be read, the kind is inferred from the other files; opening such a folder raises an
+        error.
         """
         try:
             found = self._stated.get("kind")
@@ -282,7 +283,7 @@ class Folder:
 
     @property
     def parent(self) -> Folder:
-        """The folder that contains this one; "." for a name without a folder."""
+        """The folder that contains this one; "." if the name has no folder part."""
         return Folder(self.url.rstrip("/").rpartition("/")[0] or ("/" if self.url.startswith("/") else "."))
 
 
@@ -303,7 +304,7 @@ def is_same_estimator(one: str, other: str) -> bool:
 
 
 def numbered(name: str, generation: int) -> str:
-    """Return the name of a file in a generation: "data/part-00003-000.g2.parquet" for 2; generation 1 has no mark."""
+    """Return a file's name in a generation: "data/part-00003-000.g2.parquet" for 2; generation 1 has no suffix."""
     stem, dot, end = name.rpartition(".")
     return name if generation == 1 else f"{GENERATION.sub('', stem)}.g{generation}{dot}{end}"
 
@@ -319,19 +320,19 @@ def table_name(kind: str, part: int, generation: int = 1) -> str:
 
 
 def home_of(url: str) -> Folder | None:
-    """Return the Dataset folder that contains the shard (file of documents) at `url`; None if it is not a shard."""
+    """Return the Dataset folder that contains the shard (file of documents) at `url`; None if `url` is not a shard."""
     home, mark, _ = url.rpartition(f"/{DATA}/")
     return Folder(home) if mark else None
 
 
 def from_here(origin: Origin) -> Origin:
-    """Return the input files with their paths in this working folder, instead of those in which they were given."""
+    """Return the input files with paths relative to this working folder, not to the one in which they were given."""
     if not origin.given_in or origin.given_in == here():
         return origin
     shards: dict[str, Mapping[str, str]] = {}
 
     def is_shard(url: str, fingerprint: str) -> bool:
-        """Return whether a shard has the stated content; of another file, readers compare the content themselves."""
+        """Return whether a shard has the stated content; for other files, readers compare the content themselves."""
         if (home := home_of(url)) is None:
             return True
         if home.url not in shards:
@@ -350,7 +351,7 @@ def from_here(origin: Origin) -> Origin:
 
 
 def at_hand(url: str) -> str:
-    """Return where a shard or table is that a manifest named when it was opened: at `url`, or among the replaced files.
+    """Return the URL of a shard or table that an opened manifest names: `url`, or its path among the replaced files.
 
     Raises Replaced if a later run removed it.
     """
@@ -372,12 +373,12 @@ def replaced(url: str) -> Replaced:
 
 
 def inside(url: str) -> list[str]:
-    """Return the URLs of the files and folders in a folder, without the next result of it and the one before."""
+    """Return the URLs of the files and folders in a folder, except those of its next and its previous result."""
     return [files.join(url, name) for name in files.listdir(url) if name not in (UNFINISHED, REPLACED)]
 
 
 def open_at_hand(url: str) -> BinaryIO:
-    """Open the file that `at_hand` finds, also if a replacement moves it at this moment; its errors are the same."""
+    """Open the file that `at_hand` finds, even if a replacement moves it at the same time; raise the same errors."""
     for _ in range(2):  # it is moved, and then removed
         with contextlib.suppress(ReadError):
             return files.open_raw(at_hand(url))

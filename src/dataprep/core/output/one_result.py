@@ -1,7 +1,7 @@
 """Read a finished result that another process may replace: a reader gets one complete result, or `Replaced`.
 
-A reader opens many files, one after another, and a commit may come between any two of them. `one_result` compares the
-records of the folder before and after, so that none of the readers needs to know at which file it happened.
+A reader opens many files, one after another, and a commit may happen between any two of them. `one_result` compares the
+records of the folder before and after reading, so that readers need not detect this themselves.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dataprep.store import beside, files, lease
 from .layout import MANIFEST, RECIPE, Folder, inside, replaced
 
 T = TypeVar("T")
-Records = Mapping[str, object]  # what is another value for each record after it was replaced
+Records = Mapping[str, object]  # for each record, a value that differs after the record was replaced
 FIXED = ("tokenizer.json", "receipt.json", "preset.json")  # records of results with fixed file names
-TRIES = 5  # to open a result that is replaced meanwhile
+TRIES = 5  # attempts to open a result that is replaced meanwhile
 
 
 @contextlib.contextmanager
 def one_result(*urls: str) -> Iterator[Callable[[], None]]:
-    """Raise Replaced if a result was replaced or removed while the `with` block read it.
+    """Raise Replaced if a result was replaced or removed while the `with` block was reading it.
 
-    Replaced is raised instead of any error of the block, which may have missed a file; it is also raised if the block
-    ends without an error, since it may have read files of both results. A block that reports missing files without
-    raising an error calls the function that is yielded before it does.
+    Replaced is raised instead of any error of the block, since a missing file may have caused the error. Replaced is
+    also raised if the block ends without an error, since it may have read files of both results. A block that reports
+    missing files without raising an error must first call the function that is yielded.
 
     Args:
-        urls: folders of results, or of runs, whose results are directly inside; results that are new there do not
-            matter.
+        urls: folders of results, or of runs, whose results are directly inside; new results in a run's folder are
+            ignored.
     """
     before = {home: found for url in urls for home in _homes(url) if (found := _records(home))}
 
@@ -63,12 +63,12 @@ def opened(url: str, opens: Callable[[], T]) -> T:
 
 
 def _homes(url: str) -> list[str]:
-    """Return the folders of results: `url` itself, or those inside a folder without records."""
+    """Return the folders of results: `url` itself, or those inside it if it has no records."""
     return [url] if _records(url) or not files.is_dir(url) else [url, *inside(url)]
 
 
 def _is_in_commit(home: str) -> bool:
-    """Return whether a process moves files: the new ones before the manifest is replaced, the old ones after it."""
+    """Return whether a process is moving files: new ones before the manifest is replaced, or old ones after it."""
     begun = Folder(home).unfinished
     if not files.is_local(home) or (recipe := begun.recipe) is None:
         return False

@@ -1,9 +1,8 @@
 """Ownership of files in output folders: dataprep deletes only the files that it created there.
 
-A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Object stores and
-folders that were copied without hidden files have no journal; there, the files that manifests and receipts name are
-dataprep's.
-Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
+A file belongs to dataprep if the journal of its output folder, a list of the files created there, contains it. Object
+stores and folders that were copied without hidden files have no journal; there, the files that manifests and receipts
+name belong to dataprep. Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{IN
 def begin(out: str) -> None:
     """Create the journal (list of files that dataprep created) of an output folder, unless it has a complete one.
 
-    Files of earlier runs are entered too. Nothing is done on object stores, which have no journal. Raises PlanError if
+    Files of earlier runs are added too. Nothing is done on object stores, which have no journal. Raises PlanError if
     the folder cannot be written.
     """
     if files.is_local(out):
@@ -86,7 +85,7 @@ def begin(out: str) -> None:
                 if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
                     begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
-            state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
+            state = "it is a broken link" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
             msg = f"{out} cannot be written ({state}); choose another folder as out"
             raise PlanError(msg) from e
 
@@ -106,10 +105,10 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def refuse(out: str, others: Sequence[str]) -> None:
-    """Raise StaleOutput, which names the first, if there are foreign files in `out` that block the result: `others`."""
+    """Raise StaleOutput, naming the first file, if foreign files in `out`, `others`, block the result."""
     if others:
         mine, not_mine = _divided(out, others[:1])
-        what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
+        what = "which belongs to another result" if mine and not not_mine else "which dataprep did not write"
         msg = f"{out} holds {others[0]}, {what}; choose another folder as out"
         raise StaleOutput(msg)
 
@@ -117,10 +116,10 @@ def refuse(out: str, others: Sequence[str]) -> None:
 def check_file(url: str, what: str, *begins: str) -> None:
     """Raise StaleOutput if the file to write, `url`, exists and is not `what`, such as "an HTML page".
 
-    Empty files may also be replaced, and so may JSON files that have a checksum and the fields named by one of
+    Empty files may also be replaced. The same holds for JSON files that have a checksum and the fields named by one of
     `begins`, in any order, since a later version may write another field first.
 
-    - begins: the first characters of files that may be replaced, without white space and in lower case.
+    - begins: the first characters of files that may be replaced, lower-cased and without white space.
     """
     if files.is_dir(url):
         msg = f"{url} is a folder; pass a file"
@@ -135,7 +134,7 @@ def check_file(url: str, what: str, *begins: str) -> None:
 
 
 def _has_fields(url: str, begins: Sequence[str]) -> bool:
-    """Return whether a file is JSON with a right checksum, and has the fields that one of the beginnings names."""
+    """Return whether a file is JSON with a valid checksum, and has the fields that one of the beginnings names."""
     fields = [set(re.findall(r'"(\w+)"', begin)) for begin in begins if begin.startswith("{")]
     with contextlib.suppress(DataprepError):
         found = files.read_state(url) if fields else {}
@@ -144,17 +143,17 @@ def _has_fields(url: str, begins: Sequence[str]) -> bool:
 
 
 def _is_listed(url: str) -> bool:
-    """Return whether the journal around a file, which may be damaged, lists it."""
+    """Return whether the journal that applies to a file, and may be damaged, lists it."""
     path = os.path.abspath(files.path_of(url)) if files.is_local(url) else ""
     journal = journal_of(path) if path else None
     return journal is not None and path in journaled(journal)
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
-    """Return files and folders in `out` that dataprep did not create, as sorted relative paths; hidden ones left out.
+    """Return the sorted relative paths of non-hidden files and folders in `out` that dataprep did not create.
 
-    - known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise the files and
-      folders `searched` of `out` are searched, and the result is the files in them that dataprep did not create.
+    - known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise `searched`, a list
+      of files and folders of `out`, is searched, and the result is the files in it that dataprep did not create.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)
@@ -166,9 +165,9 @@ def ours(out: str, names: Iterable[str]) -> list[str]:
 
 
 def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
-    """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
+    """Delete files that dataprep created, and folders that become empty as a result; return the number of bytes freed.
 
-    Other empty folders are kept, unless the journal names a file in them.
+    Other empty folders are kept, unless the journal lists a file in them.
 
     - names: the files and folders in `out` in which files are deleted.
     - but: the paths in `out` of files that are kept.
@@ -191,7 +190,7 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
 
 
 def move(*moves: tuple[str, str]) -> None:
-    """Rename files, given as (old URL, new URL); the journal (list of created files) gets the new names first."""
+    """Rename files, given as (old URL, new URL); the new names first go into the journal (list of created files)."""
     local = [(os.path.abspath(files.path_of(old)), os.path.abspath(files.path_of(new)))
              for old, new in moves if files.is_local(new)]  # fmt: skip
     with full_disk_said(local[0][1] if local else ""):
@@ -200,7 +199,7 @@ def move(*moves: tuple[str, str]) -> None:
         note(*(new for _, new in local))
         for old, new in local:
             if os.path.isdir(new):
-                state = "is a folder, where a file of the result belongs"
+                state = "is a folder, but the result needs a file there"
                 msg = f"{new} {state}; remove it, or choose another folder as out"
                 raise StaleOutput(msg)
             try:
@@ -217,7 +216,7 @@ def move(*moves: tuple[str, str]) -> None:
 
 
 def link(old: str, new: str) -> None:
-    """Give a local file a second name. Raises OSError if the file system has no links."""
+    """Create a hard link to a local file. Raises OSError if the file system does not support hard links."""
     old, new = (os.path.abspath(files.path_of(url)) for url in (old, new))
     os.makedirs(os.path.dirname(new), exist_ok=True)
     note(new)
@@ -227,9 +226,9 @@ def link(old: str, new: str) -> None:
 
 
 def discard(url: str) -> None:
-    """Delete a file, or all files in a folder at any depth, if dataprep created them; other files are kept.
+    """Delete a file, or all files at any depth of a folder, if dataprep created them; other files are kept.
 
-    Object stores, and folders without a journal, have no list of created files; there everything is deleted.
+    Object stores, and folders without a journal, have no list of created files; everything in them is deleted.
     """
     if files.is_local(url) and journal_of(files.path_of(url)):
         home, _, name = os.path.abspath(files.path_of(url)).rpartition("/")
@@ -239,17 +238,18 @@ def discard(url: str) -> None:
 
 
 def remove_all(url: str) -> tuple[int, list[str]]:
-    """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
+    """Delete everything that dataprep created in a folder; return (bytes freed, paths of the remaining files).
 
-    Files that dataprep did not create are kept; hidden ones of them are not in the result. The journals (lists of
-    created files) are deleted last. Raises InUse if another process writes into the folder, or into one inside it.
+    Files that dataprep did not create are kept; the returned paths do not include hidden files. The journals (lists of
+    created files) are deleted last. Raises InUse if another process is writing into the folder, or into a folder inside
+    it.
     """
     emptied = homes(url) if files.is_local(url) else []
     with lease.all_held([url, *emptied]):
         freed = remove(url, files.listdir(url))
         left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
         for home in emptied:
-            with contextlib.suppress(FileNotFoundError):  # the journal of a folder around it listed it
+            with contextlib.suppress(FileNotFoundError):  # the journal of a parent folder listed it
                 os.unlink(os.path.join(home, JOURNAL))
     for home in emptied:  # without the lease, which is a file
         remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
@@ -265,7 +265,7 @@ def homes(url: str) -> list[str]:
 def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the files under `names` that dataprep wrote, including unfinished ones, and the foreign files.
 
-    Journals come last, since a call after a killed call needs them to identify the files of dataprep.
+    Journals come last, since after a killed call, the next call needs them to identify dataprep's files.
     """
     local = files.is_local(out)
     out = os.path.abspath(files.path_of(out)) if local else out
@@ -281,7 +281,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_copied(out: str, ours: set[str]) -> bool:
-    """Return whether a folder around which there is a journal was copied there, without a journal of its own.
+    """Return whether a folder was copied, without a journal of its own, into a folder with a journal.
 
     - ours: the files that the journals list, without the manifest, which describes the content of the folder.
     """
@@ -290,7 +290,7 @@ def _is_copied(out: str, ours: set[str]) -> bool:
 
 
 def _files(url: str) -> Iterator[str]:
-    """Yield the files of a folder at any depth, hidden ones too, or the file itself; links are not followed."""
+    """Yield the files of a folder at any depth, including hidden ones, or the file itself; links are not followed."""
     if not files.is_local(url):
         yield from files.expand(url)
         for hidden in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
@@ -339,14 +339,14 @@ def _named_by_receipts(out: str) -> set[str]:
 
 
 def _result(home: str) -> str:
-    """Return the folder of the result that the files in the folder `home` are part of, or will be."""
+    """Return the folder of the result to which the files in the folder `home` belong, or will belong."""
     return home.removesuffix(f"/{UNFINISHED}").removesuffix(f"/{REPLACED}")
 
 
 def _record(url: str) -> dict[str, Any]:
     try:
         found = files.read_json(url) if not files.is_local(url) or os.path.isfile(url) else {}
-    except (DataprepError, OSError):  # not one of ours, or cut
+    except (DataprepError, OSError):  # not a journal of ours, or truncated
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -359,6 +359,6 @@ def relative(url: str, out: str) -> str:
     """Return the path of a file relative to the folder `out`."""
     if files.is_local(out):
         home = os.path.abspath(files.path_of(out))
-    else:  # of a remote URL there may be several spellings
+    else:  # a remote URL can be spelled in several ways
         url, home = files.fs_of(url)[1], files.fs_of(out)[1]
     return url.removeprefix(home.rstrip("/")).lstrip("/")

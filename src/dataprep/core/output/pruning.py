@@ -1,8 +1,9 @@
-"""Remove the saved steps of a result, except for the tables of what they dropped and cut.
+"""Remove the saved steps of a result, except for the tables of the documents and spans that they dropped and cut.
 
-A saved input of an Estimator has the drop and cut tables of the stages before it, of which no other file has the rows.
-Of such an input, the tables and the records that are needed to read and to check them are kept. Its manifest is renamed
-first, so that from this moment it is no complete Dataset: the next run that needs the documents saves them again.
+A saved input of an Estimator contains the drop and cut tables of the stages before the Estimator. No other file has
+these rows. The tables, and the records that are needed to read and check them, are therefore kept. The manifest of the
+saved input is renamed first, so that from then on the folder is not a complete Dataset: the next run that needs the
+documents saves them again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ REMOVED = (STEPS, UNFINISHED, REPLACED)
 def prune(home: Folder) -> int:
     """Delete the steps and the unfinished and replaced files of a result; return the bytes freed.
 
-    The tables of the saved inputs that the manifest of the result lists are kept. A repeated call ends a killed one.
+    The tables of the saved inputs that the manifest of the result lists are kept. A repeated call completes an
+    interrupted one.
 
     Raises CorruptShard, before anything is deleted, if a manifest that lists the tables is damaged.
     """

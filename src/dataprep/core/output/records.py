@@ -1,7 +1,7 @@
-"""Records: JSON objects of an output folder's state as frozen dataclasses, which the trainer reads too.
+"""Records: the JSON objects of an output folder's state as frozen dataclasses, which the trainer also reads.
 
-Reading is tolerant: an unknown field is kept in `more`, and a missing optional field has its default. A newer format is
-an error of one sentence.
+Reading is tolerant: an unknown field is kept in `more`, and a missing optional field gets its default. A newer format
+raises an error with a one-sentence message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ R = TypeVar("R", bound="StateRecord")
 
 
 def records(kind: Callable[[], type[R]], **options: Any) -> Any:
-    """Return a dataclass field that holds a tuple of records; `kind` returns their class."""
+    """Return a dataclass field that holds a tuple of records; `kind` is a function that returns their class."""
     return field(metadata={"of": kind}, **options)
 
 
@@ -29,7 +29,7 @@ class StateRecord:
     """Base class of records: a JSON object as a frozen dataclass.
 
     Attributes:
-        more: the fields that this version does not know.
+        more: the fields that are unknown to this version.
     """
 
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -38,10 +38,10 @@ class StateRecord:
     def of(cls, found: Any, url: str) -> Self:
         """Parse a record from a JSON value.
 
-        - url: the file that it was read from, for error messages.
+        - url: the file that contained the value, for error messages.
 
-        Raises CorruptShard if a field that every such record has is missing or of another type, and NewerFormat if the
-        format is newer than the one that this version reads.
+        Raises CorruptShard if a required field is missing or has the wrong type, and NewerFormat if the format is newer
+        than the format that this version reads.
         """
         if not isinstance(found, dict):
             raise _not_ours(url, "it is not a JSON object")
@@ -64,7 +64,7 @@ class StateRecord:
 
     @classmethod
     def found(cls, url: str) -> Self | None:
-        """Return the record in the JSON file `url`, or None if there is no such file, or if it is damaged.
+        """Return the record in the JSON file `url`, or None if the file does not exist or is damaged.
 
         Raises NewerFormat as `of` does.
         """
@@ -107,7 +107,7 @@ _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "list": list, "
 
 
 def _read(value: Any, one: Any, url: str) -> Any:
-    """Return the value of a field; raise CorruptShard if it is not of the type of the field."""
+    """Return the value of a field; raise CorruptShard if it does not have the field's type."""
     name = str(one.type).partition("[")[0].partition(" ")[0]
     if "of" in one.metadata:
         if not isinstance(value, list):
@@ -139,4 +139,4 @@ def _written(value: Any) -> Any:
 
 
 class Id(int):
-    """A document id, which JSON holds as text, since ids pass 2**53."""
+    """A document id, which JSON stores as text, since ids exceed 2**53."""

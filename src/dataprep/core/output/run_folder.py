@@ -1,4 +1,4 @@
-"""Run folders: the complete output folders in the folder of a run, in the order in which they were made."""
+"""Run folders: the complete output folders in the folder of a run, in the order in which they were created."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def run_steps(url: str) -> list[str] | None:
 
 
 def earlier_steps(url: str) -> RunSteps:
-    """Return the record of the last `dataprep run` into the folder `url`, with fields that this version does not know.
+    """Return the record of the last `dataprep run` into the folder `url`, including fields unknown to this version.
 
-    If there is none, or if it is damaged, the result is an empty one. Raises StaleOutput if run.json is something else.
+    If the record does not exist or is damaged, the result is an empty record. Raises StaleOutput if run.json has any
+    other content.
     """
     at = files.join(url, RUN)
     owned.check_file(at, "the record of a run", '{"format":1,"steps"')
@@ -35,7 +36,7 @@ def earlier_steps(url: str) -> RunSteps:
 def children(url: str) -> list[Folder]:
     """Return the complete output folders directly inside `url`, in the order of the run's steps.
 
-    If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
+    If run.json, which lists the steps, does not exist, the order is: Datasets, the largest first; then token shards.
     """
     steps = run_steps(url)
     if steps is not None:
@@ -49,9 +50,9 @@ def children(url: str) -> list[Folder]:
 
 
 def walk(url: str) -> Iterator[Folder]:
-    """Yield the complete output folders in a run's folder `url`, in the order they were made.
+    """Yield the complete output folders in a run's folder `url`, in the order in which they were created.
 
-    Datasets that were saved as input of Estimators are included, also if `dataprep prune` removed their documents.
+    Datasets that were saved as input of Estimators are included, even if `dataprep prune` removed their documents.
     """
     url = url.rstrip("/")
     for folder in (*children(url), Folder(url)):
@@ -63,7 +64,7 @@ def walk(url: str) -> Iterator[Folder]:
 
 
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
-    """Return the complete Datasets in a run's folder `url`, in the order they were made.
+    """Return the complete Datasets in a run's folder `url`, in the order in which they were created.
 
     - saved: whether to include Datasets that were saved as input of Estimators, of which `dataprep prune` may have left
       only the tables.
@@ -92,7 +93,7 @@ def token_folders(url: str) -> list[Folder]:
 
 
 def refuse_newer(url: str) -> None:
-    """Raise NewerFormat if a newer dataprep wrote into a folder, into one inside it, or into the run that it is in."""
+    """Raise NewerFormat if a newer dataprep wrote into a folder, into one inside it, or into the run containing it."""
     url = url.rstrip("/")
     run = url.rpartition("/")[0] or "."
     for place in (url, *inside(url), *([run] if files.exists(files.join(run, RUN)) else ())):

@@ -1,4 +1,4 @@
-"""Staging: where the new files of a folder are written; `keep` enters finished parts of earlier results there."""
+"""Staging: the place to which a folder's new files are written; `keep` adds finished parts of earlier results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THREADS = 8
 
 @dataclass(frozen=True)
 class Staging:
-    """The folder into which the files of one generation of a result are written; sent to workers.
+    """The folder into which the files of one generation of a result are written; it is sent to workers.
 
     Attributes:
         out: the output folder.
@@ -29,7 +29,7 @@ class Staging:
 
     @property
     def home(self) -> str:
-        """The folder for new files. An object store cannot rename, so there the files get their places at once."""
+        """The folder for new files. Object stores cannot rename files, so there new files get their final paths."""
         return files.join(self.out, UNFINISHED) if files.is_local(self.out) else self.out
 
     def numbered(self, name: str) -> str:
@@ -39,7 +39,7 @@ class Staging:
     def shard(self, part: int, number: int) -> str:
         """Return the path of a new shard in the folder.
 
-        - number: its number in the part, from 0.
+        - number: the shard's number in the part, from 0.
         """
         return shard_name(part, number, self.generation)
 
@@ -55,15 +55,15 @@ class Staging:
         return files.join(self.home, name)
 
     def receipt(self, part: int) -> str:
-        """Return the URL of the receipt of a part that is being made."""
+        """Return the URL of the receipt of a part whose work is in progress."""
         return Folder(files.join(self.out, UNFINISHED)).receipt(part)
 
 
 def keep(staging: Staging, homes: Iterable[Folder], keys: Mapping[int, str]) -> None:
-    """Write the receipt of each part, unless it has one, if an earlier result has a part of its key.
+    """Write the receipt of each part that has none if an earlier result contains a part with the same key.
 
     - homes: the folders of earlier results.
-    - keys: the keys of the parts, by number. The files of a part are not checked.
+    - keys: {number of a part: its key}. The files of a part are not checked.
     """
     urls = (url for home in homes for url in home.receipts())
     held = {record["key"]: url for url in urls if (record := receipts.found(url)) is not None}
@@ -84,7 +84,7 @@ def _keep(staging: Staging, number: int, url: str) -> None:
 
 
 def _linked(staging: Staging, number: int, url: str, record: dict[str, Any]) -> dict[str, Any] | None:
-    """Give the files of a part of another number or folder a second name, without a copy of them."""
+    """Create links to the files of a part with another number or in another folder, instead of copying them."""
     shards = {files.name_of(one["name"]): n for n, one in enumerate(record["shards"])}
     names = {}
     for one in record["files"]:

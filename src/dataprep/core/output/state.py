@@ -46,12 +46,12 @@ class Shard(File):
 
     Attributes:
         docs: the number of documents.
-        bytes: the total size of their texts in UTF-8 bytes.
-        last_id: the largest id; None if it has no documents.
-        content: the hash of ids, texts and columns, however Parquet stores them.
+        bytes: the total size of the documents' texts in UTF-8 bytes.
+        last_id: the largest document id; None if the shard has no documents.
+        content: the hash of ids, texts and columns, independent of how Parquet stores them.
         drops: the path of the drop table of the part that the shard belongs to.
-        cuts: the path of the part's cut table; None if the part has none.
-        sealed: the hash of the file before documents were forgotten, which keys depend on.
+        cuts: the path of the part's cut table; None if the part has no cut table.
+        sealed: the hash that the file had before documents were forgotten; keys depend on this hash.
     """
 
     docs: int
@@ -74,11 +74,11 @@ class Recipe(StateRecord):
         lost: {data that is lost: [the first stage that loses it, the remedy]}.
         forgotten: the hash of the ids that were left out.
         parts: the number of tasks.
-        generation: a number that grows each time that a result is replaced; files of generation n > 1 have ".gN" before
-            the end of their names.
-        keeps: the names of the step folders that stay, if the previous result must not be kept because it contains data
-            that this result hides or leaves out; None if it may be kept.
-        codec: the compression of the shards, "lz4" or "none"; None: zstd. The key does not depend on it.
+        generation: a number that increases each time a result is replaced; the names of files of generation n > 1
+            contain ".gN" before the suffix.
+        keeps: the names of the step folders to keep if the previous result must not be kept because it contains data
+            that this result hides or leaves out; None if the previous result may be kept.
+        codec: the compression of the shards, "lz4" or "none"; None means zstd. The key does not depend on the codec.
     """
 
     kind: str
@@ -105,16 +105,16 @@ class Manifest(Recipe):
         docs: the number of documents in all shards.
         bytes: the total size of the documents' texts in UTF-8 bytes.
         content: the hash of all documents.
-        columns: [name, Arrow type] of each.
+        columns: the name and the Arrow type of each column.
         last_file: the largest number of an input file.
         inputs: the input files by number.
         shards: the Parquet files in order of ids.
         stats: the statistics of each stage.
-        saved: the folders of the saved inputs of Estimators.
-        fits: the facts that each Estimator stated.
+        saved: the folders of the Estimators' saved inputs.
+        fits: the facts that each Estimator returned.
         unread: the table of files that were not read.
         origin: the name of the file that lists the input files.
-        made_with: versions of Python and pyarrow.
+        made_with: the versions of Python and pyarrow.
     """
 
     docs: int
@@ -133,7 +133,7 @@ class Manifest(Recipe):
 
     @property
     def recipe(self) -> Recipe:
-        """The input and the stages alone."""
+        """The recipe alone: the input and the stages."""
         return Recipe(**{one.name: getattr(self, one.name) for one in fields(Recipe) if one.name != "more"})
 
     def tables(self, kind: str) -> list[str]:
@@ -152,7 +152,7 @@ class Manifest(Recipe):
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenShard(StateRecord):
-    """A shard as the receipt of its part states it; the fields are those of `Shard`, and its columns."""
+    """A shard as the receipt of its part describes it; the fields are those of `Shard`, and its columns."""
 
     name: str
     docs: int
@@ -183,14 +183,14 @@ class Receipt(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class OriginFile(StateRecord):
-    """An input file, or a shard of a Dataset that is the input.
+    """An input file, or a shard of a Dataset that is an input.
 
     Attributes:
-        url: its URL, without passwords.
-        file: its number; for a Dataset, the number that is added to its file numbers.
-        source: its name as a source.
-        reader: index in `Origin.readers`.
-        size: stored bytes.
+        url: the file's URL, without passwords.
+        file: the file's number; for a Dataset, the number that is added to its file numbers.
+        source: the name of the source.
+        reader: the index in `Origin.readers`.
+        size: the stored size in bytes.
         fingerprint: the hash of its name and content.
         left_out: True if the file is listed as unread.
     """
@@ -206,7 +206,7 @@ class OriginFile(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class FileBeside(StateRecord):
-    """A file that a reader reads with those of the input, such as one with the names of people."""
+    """A companion file that a reader reads with the input files, such as a file of people's names."""
 
     url: str
     fingerprint: str
@@ -223,13 +223,13 @@ class MixedFolder(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class Origin(StateRecord):
-    """The input files of a result, with paths of the machine that made it; no key depends on it.
+    """The input files of a result, with paths on the machine that made it; no key depends on them.
 
     Attributes:
-        readers: each as JSON; None for a reader that is not of this package.
+        readers: each reader as a JSON object; None for a reader that is not part of this package.
         work: a hash of the readers and stages, which does not depend on the input files.
         sources: the folders of token shards of a mixture.
-        given_in: the working folder in which the relative paths were given; None if there are none.
+        given_in: the working folder in which the relative paths were given; None if there are no relative paths.
     """
 
     format: int = FORMAT
@@ -251,10 +251,10 @@ class RunSteps(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class Quarantine(StateRecord):
-    """The slices of input files that ended a worker twice.
+    """The slices of input files that killed a worker twice.
 
     Attributes:
-        slices: {hash of the file's content, ":", start of the slice: why}.
+        slices: {hash of the file's content, ":", start of the slice: reason}.
     """
 
     format: int = FORMAT
@@ -263,11 +263,12 @@ class Quarantine(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenShard(StateRecord):
-    """One token shard: its name without an ending, its split, totals, and hashes of its files.
+    """One token shard: its name without a suffix, its split, totals, and the hashes of its files.
 
     Attributes:
-        bytes: the size in bytes of the text that its ids represent.
-        hash: the hash of the .bin file. Each hash is None if another program wrote the file and did not state it.
+        bytes: the size in bytes of the text that the shard's tokens represent.
+        hash: the hash of the .bin file. Each of the hashes is None if another program wrote the file and did not record
+            it.
         ends_hash: the hash of the .idx file.
         docs_hash: the hash of the .docs.parquet file.
         mask_hash: the hash of the .msk file; a shard without this hash has no .msk file.
@@ -318,19 +319,19 @@ class TokenManifest(StateRecord):
 
     Attributes:
         dtype: "uint16" or "uint32".
-        eot: the id of the separator.
+        eot: the id of the separator (end-of-text) token.
         special: {special token: id}.
         tokens: the number of tokens in all shards.
         documents: the number of documents in all shards.
-        bytes: the total size in bytes.
-        bytes_per_token: the file with the bytes of text of each id, and its hash.
-        recipe: a hash of everything that determines the shards.
-        settings: the parameters that it covers.
-        split: the rule that divides documents into splits, or of a mixture the rule of each source.
+        bytes: the total size of the text in bytes.
+        bytes_per_token: the file that lists the number of bytes of text per token id, and the file's hash.
+        recipe: a hash of everything that determines the content of the shards.
+        settings: the parameters that the hash covers.
+        split: the rule that divides documents into splits; for a mixture, the rule of each source.
         template: the chat template, for shards of chats.
-        template_ends: the template's bos and eos, as texts.
-        speakers: {role: the most frequent name of its authors, or None}.
-        special_in_text: the number of times that texts spell each special token.
+        template_ends: the template's bos and eos tokens, as texts.
+        speakers: {role: the most frequent name of the role's authors, or None}.
+        special_in_text: how often texts contain each special token literally.
         mixture: the plan with the shares of the sources.
         imported: the files that `import_tokens` read.
         forgotten: as in `Recipe`.
@@ -373,10 +374,10 @@ class TokenManifest(StateRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexShard(StateRecord):
-    """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
+    """One shard of a suffix index: the path of its files without a suffix, its totals and its sources.
 
     Attributes:
-        bytes: the size of its text in bytes, with one more byte after each document.
+        bytes: the size of its text in bytes, including one extra byte after each document.
         characters: the number of characters in its text.
     """
 

@@ -26,15 +26,15 @@ from .context import Context
 
 
 class Account:
-    """The documents of a run after the passes so far, and the records of these passes.
+    """The documents of a run after the passes completed so far, and the records of these passes.
 
     Attributes:
-        docs: the documents, with the stages that are still to be applied.
+        docs: the documents, with the stages that have not been applied yet.
         earlier: the statistics of each pass.
         unread: the files that were not read.
-        saved: the folders of saved inputs of Estimators, relative to the output folder.
+        saved: the folders of the Estimators' saved inputs, relative to the output folder.
         fits: the facts of each Estimator.
-        searches: the searches for private strings that the result must pass.
+        searches: the searches for private strings, none of which may be in the result.
     """
 
     def __init__(self, docs: Dataset) -> None:
@@ -48,26 +48,26 @@ class Account:
             self._enter(stage)
 
     def save(self, folder: str, docs: Dataset) -> None:
-        """Continue with the documents that a pass saved in a step's folder; its list of unread files is complete."""
+        """Continue with the documents that a pass saved in a step's folder, and with its full list of unread files."""
         self.unread = [*(self.unread if self.earlier else ()), *docs.unread_rows]
         self.earlier.append(docs.stats)
         self.saved.append(folder)
         self.docs = docs
 
     def fit(self, label: str, stage: Stage) -> None:
-        """Enter the facts that the stage of an Estimator states.
+        """Record the facts that the stage of an Estimator states.
 
         - label: the stage's name in statistics.
         """
         self.fits.append(stated({**getattr(stage, "facts", {}), "stage": label}))
 
     def then(self, stage: Stage, label: str) -> None:
-        """Let a stage be applied to the documents."""
+        """Add a stage to those that are still to be applied to the documents."""
         self.docs = self.docs.then(stage, labels=[label])
         self._enter(stage)
 
     def _enter(self, stage: Stage) -> None:
-        """Add a stage; if everything before it is private, names and quotations of it are removed or masked."""
+        """Add a stage; if everything before it is private, remove or mask its names and quotations."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:
@@ -79,7 +79,8 @@ class Account:
     def close(self, work: Work[Dataset], records: Iterable[Mapping[str, Any]]) -> Manifest:
         """Return the manifest of the Dataset that the last pass writes.
 
-        It does not depend on the time, the machine or the workers. Raises ReadError if too many files are bad.
+        The manifest does not depend on the time, the machine or the workers. Raises ReadError if too many files are
+        bad.
 
         - records: the receipt of each part.
         """
@@ -111,7 +112,7 @@ class Account:
         )
 
     def check(self, context: Context) -> Check:
-        """Return the function that searches a new result for private strings, unless it is one of a trial."""
+        """Return the function that searches a new result for private strings; in a trial, one that does nothing."""
         return functools.partial(search_all, () if context.trial else tuple(self.searches), context)
 
 

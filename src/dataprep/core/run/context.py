@@ -1,4 +1,4 @@
-"""Context: the Runner of a run, and the trial if the run only tries a sample; it is handed over as `runner=`.
+"""Context: the Runner of a run and, if the run only tries a sample, its trial; it is passed as `runner=`.
 
     trial = Trial(out, sample_bytes=16 << 20)
     Pipeline(...).run(docs, out, runner=Context(Serial(), trial))      # reads a sample
@@ -37,9 +37,9 @@ class Context:
     """A Runner that also identifies its run.
 
     Attributes:
-        runner: calls the tasks.
-        trial: the run on a sample that this is a part of; None: the run reads its whole input.
-        given: the documents that the run reads; None: this is not a run.
+        runner: the Runner that calls the tasks.
+        trial: the run on a sample that this run is part of; None if the run reads its whole input.
+        given: the documents that the run reads; None if this Context does not belong to a run.
     """
 
     runner: Runner
@@ -50,9 +50,9 @@ class Context:
         return repr(self.runner)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Generator[R, None, None]:
-        """Call `task` for every item by the Runner; yield the results in item order.
+        """Call `task` for every item through the Runner; yield the results in item order.
 
-        - label: title of the progress.
+        - label: the title of the progress bar.
         """
         n = 0
         if self.trial is not None:
@@ -66,28 +66,28 @@ class Context:
             raise PlanError(msg)
 
     def start(self) -> None:
-        """Begin in the background what a Local must do before its first task."""
+        """Begin in the background the work that a Local must do before its first task."""
         if isinstance(self.runner, Local):
             self.runner.start()
 
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:
-        """Function that returns the ledgers in which the stages of a part are recorded."""
+        """A function that returns the ledgers in which the work of a part's stages is recorded."""
         return Part.ledgers if self.trial is None else self.trial.ledgers
 
     @property
     def workers(self) -> int:
-        """Number of items that the Runner processes at once."""
+        """The number of items that the Runner processes at once."""
         return self.runner.workers
 
     @property
     def memory(self) -> int | str | None:
-        """The memory that all workers of the Runner together may take."""
+        """The memory that all workers of the Runner together may use."""
         return self.runner.memory
 
 
 def context_of(runner: Runner | None) -> Context:
-    """Return `runner` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is not a trial.
+    """Return `runner` if it is a Context, or else a non-trial Context of this Runner (None: `Serial()`).
 
     Raises PlanError if `runner` lacks a member of a Runner.
     """
@@ -100,31 +100,31 @@ def trial_of(runner: Runner) -> Trial | None:
 
 
 def given_to(runner: Runner, docs: Dataset) -> Dataset:
-    """Return the documents that the run reads of which `runner` is a part; `docs` if it is not part of a run.
+    """Return the documents that the run containing `runner` reads; `docs` if `runner` is not part of a run.
 
-    The input of an Estimator may have been saved after an earlier stage, without data that only the input files
+    The input of an Estimator may have been saved after an earlier stage, and may lack data that only the input files
     contain.
     """
     return (isinstance(runner, Context) and runner.given) or docs
 
 
 def sees_all(runner: Runner) -> bool:
-    """Return whether `runner` reads its whole input: it is not a trial, or the samples of the trial are complete."""
+    """Return whether `runner` reads its whole input: it is not a trial, or the trial's samples are complete."""
     trial = trial_of(runner)
     return trial is None or trial.share == 1.0
 
 
 def place_of(out: str, runner: Runner | None) -> str:
-    """Return the folder `out`; as an absolute path if workers may be on other machines, with other current folders."""
+    """Return the folder `out`; an absolute path if workers may be on other machines with other working folders."""
     is_apart = isinstance(context_of(runner).runner, (Ray, Queue)) and files.is_local(out)
     return os.path.abspath(files.path_of(out)) if is_apart else out
 
 
 def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Check that the memory of `runner` suffices for a worker and `n_bytes` more; in a trial, only record it.
+    """Check that the memory of `runner` suffices for a worker plus `n_bytes`; in a trial, only record the amount.
 
     - n_bytes: memory that this process will need.
-    - what: a description of the data that takes the memory, for the message.
+    - what: a description of the data that occupies the memory, for the message.
     - instead: the advice to the user, for the message.
     - grows: True if the amount grows with the input.
 
@@ -136,6 +136,6 @@ def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: boo
     elif n_bytes + WORKER_BYTES > memory_of(runner):
         msg = (
             f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, but only {decimal(memory_of(runner))} are allowed; {instead}"
+            f"of a worker, but only {decimal(memory_of(runner))} is allowed; {instead}"
         )
         raise PlanError(msg)

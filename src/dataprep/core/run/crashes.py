@@ -1,4 +1,4 @@
-"""Crashes: counts how often each task ended its worker, and decides when a task or a file is given up."""
+"""Crashes: counts how often each task ended its worker, and decides when to give up on a task or a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from dataprep.errors import WorkerDied
 
-ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
-MAX_CRASHES = 2  # of workers that did nothing else
+ATTEMPTS = 3  # attempts at an item whose worker died, or that met network errors
+MAX_CRASHES = 2  # deaths of workers that ran no other item
 
 
 class Quarantined(WorkerDied):
@@ -23,16 +23,16 @@ class Quarantined(WorkerDied):
 
 
 def _check(item: Any, index: int, why: str) -> None:
-    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which ended a worker twice."""
+    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which killed a worker twice."""
     if getattr(item, "skips_bad", False) and 0 <= index < len(item.slices):
         raise Quarantined(item.slices[index], why)
 
 
 class Crashes:
-    """Counts the ends of workers per item; `counts` has the items that are to be tried again, one at a time.
+    """Counts worker deaths per item; `counts` contains the items that are to be retried, one at a time.
 
-    An item is known to have ended a worker only if it ran alone; if several items ran at once, each is charged at most
-    once.
+    An item is known to have ended a worker only if it ran alone. If several items ran at once, each item is charged at
+    most once.
     """
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Crashes:
         """Count a death. Raises WorkerDied at the limit, or Quarantined if the file may be left out instead.
 
         Args:
-            lost: index and item of the tasks that are lost.
-            at: the slice of the item that was read.
+            lost: the index and the item of each lost task.
+            at: the slice of the item that was being read.
             why: the cause of the death, in words.
             advice: the advice to the user, for the message of WorkerDied.
         """

@@ -24,7 +24,7 @@ from .seal import seal
 
 @without_deadly_files
 def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
-    """Make the result of a plan in the folder of `work`; finished tasks are not repeated."""
+    """Produce the result of a plan in the folder of `work`; finished tasks are not repeated."""
     plan.prepare(context)
     context = replace(context, given=plan.docs)
     account = Account(plan.docs)

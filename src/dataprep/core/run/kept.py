@@ -1,6 +1,6 @@
-"""Keep the documents that a Pipeline dropped next to its result, so that they can be read when the input is gone.
+"""Keep the documents that a Pipeline dropped next to its result, so that they can be read if the input is gone.
 
-They are a sealed Dataset, OUT/steps/99-dropped-KEY8/input. Like the other saved steps, `dataprep forget` removes
+They form a sealed Dataset, OUT/steps/99-dropped-KEY8/input. As with other saved steps, `dataprep forget` removes
 documents from it, and `dataprep prune` removes all of it.
 """
 
@@ -24,10 +24,10 @@ from .seal import seal
 
 
 def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Context) -> None:
-    """Save the documents that `stages` dropped to make the sealed Dataset `done`, unless they are saved already.
+    """Save the documents that `stages` dropped to make the sealed Dataset `done`, unless they are already saved.
 
-    The texts are those of the input, after the stages among `stages` that replace private data. Raises ReadError if the
-    input has moved or changed.
+    The texts are those of the input, after those of `stages` that mask private data. Raises ReadError if the input has
+    moved or changed.
     """
     made, kept = done.sealed, Folder(str(done.url)).kept
     masking = [stage for stage in stages if isinstance(stage, Stage) and masks(stage)]

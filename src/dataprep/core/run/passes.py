@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
-    """Base class of tasks that write one file per item; files with a receipt (work record) are not written again.
+    """Base class of tasks that write one file per item; files with a receipt (work record) are not rewritten.
 
     A subclass must set `folder`, the name of its folder inside `out`, and define `write`. Items are numbers, or objects
     with a `number`, such as Parts.
 
     Attributes:
-        noun: the word with which the names of files begin: part-00003 for "part". If it is "", there is one item, and
-            the file is OUT/FOLDER.
-        out: the folder of the estimator's work.
-        key: a hash of everything, apart from the item, on which the result depends.
+        noun: the prefix of file names: part-00003 for "part". If it is "", there is one item, and its file is
+            OUT/FOLDER.
+        out: the folder of the Estimator's work.
+        key: a hash of everything, apart from the item, that determines the result.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Hash(Pass[Part]):
@@ -56,18 +56,18 @@ class Pass(Generic[T]):
         return receipts.once(url + ".json", self.item_key(item), lambda: {"files": [url], **self.write(url, item)})
 
     def url_of(self, item: T) -> str:
-        """Return the URL of the file of an item; if the item has several files, the URL without their suffixes."""
+        """Return the URL of an item's file; if the item has several files, return the URL without their suffixes."""
         number: Any = item if isinstance(item, int) else getattr(item, "number", None)
         return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
-        """Return a hash of everything that determines an item's file; if it changes, the file is written again."""
+        """Return a hash of everything that determines an item's file; if the hash changes, the file is rewritten."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
         """Write the file of an item at `url`, and return counts and other values for its receipt (work record).
 
-        If other files than `url` are written, the field "files" must list their URLs.
+        If other files are written in addition to `url`, the field "files" must list their URLs.
         """
         raise NotImplementedError
 
@@ -77,10 +77,10 @@ def table_once(
 ) -> dict[str, Any]:
     """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    - make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
-      .json instead of .parquet.
+    - make: a function that writes the table and returns counts. The counts are stored in a receipt, whose URL is `url`
+      with the suffix .json instead of .parquet.
     - key: a hash of everything that determines the table; if the receipt states the same hash, `make` is not called.
-    - passes: classes whose intermediate files in the same folder are then deleted.
+    - passes: classes whose intermediate files in the same folder are deleted afterwards.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

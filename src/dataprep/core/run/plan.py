@@ -1,4 +1,4 @@
-"""Plan: the work that a Pipeline will do on a Dataset; frozen, and made without writing anything."""
+"""Plan: the work that a Pipeline will do on a Dataset; it is frozen, and creating it writes nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PlannedStage:
 
     @property
     def name(self) -> str:
-        """The name of the folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
+        """The name of the folder inside OUT/steps: number, label and beginning of the key, joined by hyphens."""
         return self.folder.name
 
     @property
@@ -70,13 +70,13 @@ class PlannedStage:
 
     @property
     def output(self) -> Output[Dataset]:
-        """The saved input of an Estimator; parts that the same Estimator saved in earlier runs are kept."""
+        """The saved input of an Estimator; parts that the same Estimator saved in earlier runs are reused."""
         home = Folder(self.folder.url.rpartition(f"/{STEPS}/")[0])
         same = (step for step in home.steps if is_same_estimator(step.name, self.name) and step.name != self.name)
         return Output(self.folder.input.url, open_dataset, nested=True, also=[step.input for step in same])
 
     def wanted(self, docs: Dataset) -> Wanted:
-        """Return the wanted content of an Estimator's saved input: `docs`, with all stages applied."""
+        """Return the desired content of an Estimator's saved input: `docs`, with all stages applied."""
         described = [describe(stage, label) for stage, label in zip(docs.stages, docs.stage_names, strict=True)]
         parts, noted = len(docs.parts), self.forgotten
         return Wanted(Recipe(kind=DATASET, key=self.key, stages=described, forgotten=noted, parts=parts))
@@ -109,7 +109,7 @@ class Plan:
         - codec: the compression of the result, as in `Recipe`.
 
         Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
-        what an earlier stage has lost.
+        data that an earlier stage has lost.
         """
         out = place_of(folder_url(out), context)
         check_dataset(docs)
@@ -146,14 +146,14 @@ class Plan:
         return cls(docs, steps, out, wanted, sources)
 
     def check_hides_nothing(self) -> None:
-        """Raise PlanError if dropped documents must not be saved, since a stage hides the input."""
+        """Raise PlanError if a stage hides the input, since dropped documents must then not be saved."""
         hiding = [step.stage.name for step in self.steps if getattr(step.stage, "hides", False)]
         if self.wanted.private:
             msg = f"keep_dropped=True would keep what {(*hiding, 'a stage that made the input')[0]} hides; leave it out"
             raise PlanError(msg)
 
     def prepare(self, context: Context) -> None:
-        """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        """Save the hashes of the input files for later runs; if several workers will start, compile all kernels."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
         if context.workers == 1:
             return
@@ -188,7 +188,7 @@ def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
 
 
 def hides_input(docs: Dataset) -> bool:
-    """Return whether a stage of `docs`, or of a pipeline that made a Dataset of it, hides the input."""
+    """Return whether a stage hides the input: a stage of `docs`, or of a pipeline that made one of its Datasets."""
     return docs.hides or any(_is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
 
 
@@ -200,7 +200,7 @@ def _is_hidden(home: Folder) -> bool:
 
 
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
-    """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input.
+    """Raise PlanError if the folder `out` contains input files, or if the next run would read files in `out` as input.
 
     - read: the folders of Datasets that stages read.
     """
@@ -236,12 +236,12 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
             )
             raise PlanError(msg)
         if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
-            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; set annotate='another_'"
+            msg = f"{stage.name} adds {', '.join(twice)}, which already exists; set annotate='another_'"
             raise PlanError(msg)
         columns += stage.adds
         if isinstance(stage, Stage):
             if decided and isinstance(stage, Filter):
-                danger = "filters after %s and may drop the only copy left of a document; put it before"
+                danger = "filters after %s and may drop the only remaining copy of a document; put it before"
                 log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
         elif not stage.adds:
             decided = stage.name
@@ -250,7 +250,7 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
 def lost_by(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
     """Return the data that later stages see only in part: {data: [the first stage that loses it, the remedy]}.
 
-    The pipelines that made the folder of `docs` count, too. Raises PlanError if one of `stages` must see it.
+    The pipelines that made the folder of `docs` count, too. Raises PlanError if one of `stages` must see this data.
     """
     lost: dict[str, list[str]] = {} if docs.manifest is None else dict(docs.manifest.lost)
     applied = {id(stage): stage for part in docs.parts for stage in part.stages}

@@ -1,8 +1,8 @@
-"""Quarantine: files that ended a worker process twice, by their memory, their time or a crash, are not read again.
+"""Quarantine: files that ended a worker process twice, by memory use, time or a crash, are not read again.
 
-Only input that is read with on_bad_file="skip" is quarantined. The decisions are kept in OUT/.dataprep-quarantine, so
-that a resumed run decides the same; they contain the hash of a file's content, and no name. Each slice of a file is
-decided separately, since other slices may be finished.
+Only input that is read with on_bad_file="skip" is quarantined. The decisions are stored in OUT/.dataprep-quarantine, so
+that a resumed run makes the same decisions; they contain the hash of a file's content, but no name. Each slice of a
+file is decided separately, since other slices may be finished.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NAME = ".dataprep-quarantine"
 
 
 def without_deadly_files(execute: Callable[..., None]) -> Callable[..., None]:
-    """Return `execute`, wrapped so that a slice of a file that ends workers is noted, and then left out of its input.
+    """Return `execute`, wrapped: a slice of a file that ends workers is recorded, and then left out of the input.
 
     Args:
-        execute: a function of a plan, which names the input and the folder of the notes, and of other values.
+        execute: a function of a plan, which states the input and the folder of the records, and of other values.
     """
 
     @functools.wraps(execute)
@@ -49,7 +49,7 @@ def without_deadly_files(execute: Callable[..., None]) -> Callable[..., None]:
 
 
 def without(docs: Dataset, out: str) -> Dataset:
-    """Return `docs` so that the slices that were decided on in the folder `out` are listed as unread."""
+    """Return `docs` with the slices quarantined in the folder `out` listed as unread."""
     decided = _decided(out)
     if not decided or not any(part.skips_bad for part in docs.parts):
         return docs
@@ -72,6 +72,6 @@ def _name(docs: Dataset, piece: Slice) -> str:
 
 
 def _decided(out: str) -> Mapping[str, str]:
-    """Return the reason of each decision, by content hash and start of the slice."""
+    """Return the reason for each decision, by content hash and start of the slice."""
     found = Quarantine.found(files.join(out, NAME))
     return {} if found is None else found.slices  # a damaged list is decided again

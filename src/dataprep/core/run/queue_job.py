@@ -1,4 +1,4 @@
-"""Job: the files of one call of `map` in the folder of a queue, as the Runner writes and the workers read them."""
+"""Job: the files of one call of `map` in a queue's folder; the Runner writes them, and the workers read them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from dataprep.store.claims import Watch, claim
 from dataprep.store.place import here
 
 OFFSET = struct.Struct("<q")
+PROGRAM = uuid.uuid4().hex  # of this process, in which each module was imported once
+STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that the process of a Runner and its workers must share, by name."""
+    """Return the versions that a Runner's process and its workers must have in common, by name."""
     from dataprep import __version__
 
     python = ".".join(platform.python_version_tuple()[:2])
@@ -35,7 +37,7 @@ def versions() -> dict[str, str]:
 
 
 def difference(theirs: dict[str, str]) -> str:
-    """Return the versions of this process that are not those of the process of a Runner, in words; "" if none."""
+    """Return in words how the versions of this process differ from a Runner's; "" if they do not differ."""
     ours = versions()
     return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
 
@@ -46,7 +48,7 @@ class Withdrawn(DataprepError):
 
 @dataclass(frozen=True)
 class SentTask:
-    """A task that runs elsewhere: in the working folder of the program that sent it, with its module search path."""
+    """A task that runs in another process, with the working folder and module search path of the sending program."""
 
     path: tuple[str, ...]
     folder: str
@@ -55,13 +57,18 @@ class SentTask:
 
     @classmethod
     def of(cls, task: Callable[[Any], Any], ended: str) -> SentTask:
-        """Return `task` as it is sent by this process."""
+        """Return `task` in the form in which this process sends it."""
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
     def enter(self) -> None:
-        """Extend the module search path, and go into the working folder if it exists."""
-        sys.path.extend(one for one in self.path if one not in sys.path)
-        with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+        """Search modules where the program that sent the task does, and change to the working folder if it exists.
+
+        The program's own folders come first, so that a module of the same name elsewhere does not replace theirs.
+        """
+        names = [os.path.basename(one) for one in self.path]
+        own = self.path[: names.index(STDLIB)] if STDLIB in names else ()
+        sys.path[:] = dict.fromkeys((*own, *sys.path, *self.path))
+        with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
             os.chdir(self.folder)
 
     def __call__(self, item: Any) -> Any:
@@ -74,23 +81,31 @@ class SentTask:
 
 
 class Terms(NamedTuple):
-    """The versions of the Runner's process, the number of items, and the seconds that a task may take for a file."""
+    """What a worker must know before it takes an item.
+
+    Attributes:
+        versions: the versions of the Runner's process.
+        items: the number of items.
+        timeout: the seconds that a task may take for a file.
+        program: a name of the Runner's process.
+    """
 
     versions: dict[str, str]
     items: int
     timeout: float | None
+    program: str
 
 
 @dataclass(frozen=True)
 class Job:
     """The files of one call of `map`.
 
-    - `stated`, written last: the versions, the number of items, and the time limit;
+    - `stated`, written last: the `Terms`;
     - `task`, `items`, `offsets`: the pickled task, all pickled items, and the byte at which each item begins;
-    - `runner`: changed while the Runner lives;
-    - `claims/INDEX.ATTEMPT`: changed while the worker lives that does the item;
+    - `runner`: updated as long as the Runner lives;
+    - `claims/INDEX.ATTEMPT`: updated as long as the worker that processes the item lives;
     - `results/INDEX`: the pickled result or error of an item;
-    - `ended`: exists once no result is wanted any more.
+    - `ended`: exists when results are no longer wanted.
 
     Attributes:
         url: the folder.
@@ -110,7 +125,7 @@ class Job:
         ):  # fmt: skip
             files.write_bytes(job.at(name), content)
         claim(job.at("runner"))
-        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout)))
+        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout, PROGRAM)))
         return job
 
     def at(self, *names: str) -> str:
@@ -127,14 +142,14 @@ class Job:
 
     @cached_property
     def stated(self) -> Terms:
-        """What a worker must know before it takes an item."""
+        """The terms that a worker must know before it takes an item."""
         with files.open_raw(self.at("stated")) as f:
             found: Terms = cloudpickle.loads(f.read())
         return found
 
     @cached_property
     def task(self) -> SentTask:
-        """The task, as it was sent."""
+        """The task, in the form in which it was sent."""
         with files.open_raw(self.at("task")) as f:
             found: SentTask = cloudpickle.loads(f.read())
         return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
@@ -150,11 +165,11 @@ class Job:
 
     @property
     def is_ended(self) -> bool:
-        """Whether no result is wanted any more."""
+        """Whether results are no longer wanted."""
         return files.exists(self.at("ended")) or not files.exists(self.at("stated"))
 
     def end(self) -> None:
-        """State that no result is wanted any more."""
+        """Record that results are no longer wanted."""
         files.write_bytes(self.at("ended"), b"")
 
     def claims(self) -> dict[int, int]:
@@ -180,7 +195,7 @@ class Job:
         return found
 
     def busy(self, watch: Watch, patience: float) -> Iterator[int]:
-        """Yield the items that live workers are doing."""
+        """Yield the items that live workers are processing."""
         done = self.results()
         for index, attempt in self.claims().items():
             if index not in done and watch.silent(self.claim_of(index, attempt)) < patience:

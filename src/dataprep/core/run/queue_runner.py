@@ -1,4 +1,4 @@
-"""The Runner Queue: tasks that any number of processes take from a folder, on all machines that see it."""
+"""The Queue Runner: any number of processes, on all machines that see a folder, take tasks from it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
-SHORT, LONG = 0.005, 0.5  # seconds between two looks for a result
-PATIENCE = 60.0  # seconds without a change after which a process counts as dead
+SHORT, LONG = 0.005, 0.5  # seconds between two checks for a result
+PATIENCE = 60.0  # seconds without a change after which a process is considered dead
 ALONE = 15.0  # seconds without a worker after which the user is told
 
 
 def queue_folder(url: str) -> str:
-    """Return the absolute path of the folder of a queue. Raises PlanError if it is not on a file system, or a file."""
+    """Return the absolute path of a queue's folder. Raises PlanError if it is a file or not on a file system."""
     if not files.is_local(url):
         msg = f"the queue {url} must be a folder of a shared file system, such as NFS; an object store has no queues"
         raise PlanError(msg)
     path = os.path.abspath(files.path_of(url))
     if os.path.lexists(path) and not os.path.isdir(path):
-        msg = f"the queue {url} must be a folder, and is a file"
+        msg = f"the queue {url} must be a folder, but is a file"
         raise PlanError(msg)
     return path
 
@@ -45,9 +45,10 @@ def queue_folder(url: str) -> str:
 class Queue:
     """Runs tasks in the processes that `dataprep work FOLDER` started, on any machines that see the folder.
 
-    Such processes may start and end at any time: a task whose process died is done by another one. The folder, the
-    input and the output must be visible to all of them under the same names, and all must have the same versions of
-    dataprep, Python, NumPy and pyarrow. Who may write into the folder can run code in these processes.
+    Such processes may start and end at any time: if a process dies, another one takes over its task. The folder, the
+    input and the output must be visible to all processes under the same names. All processes must have the same
+    versions of dataprep, Python, NumPy and pyarrow. Anyone who can write into the folder can run code in these
+    processes.
 
     Args:
         folder: the folder of the queue, on a file system that all machines share.
@@ -67,7 +68,7 @@ class Queue:
 
     @property
     def workers(self) -> int:
-        """The number of processes that take tasks from the folder now; at least 2, since others may start."""
+        """The number of processes that currently take tasks from the folder; at least 2, since more may start."""
         return max(2, len(files.listdir(files.join(self.folder, "workers"))))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
@@ -104,7 +105,7 @@ class Queue:
 
 
 class _Attended:
-    """Looks after the workers of a job: tells the user if there is none, or if one refuses the job."""
+    """Monitors the workers of a job: tells the user if there is none, or if one rejects the job."""
 
     def __init__(self, queue: str, job: Job) -> None:
         self.queue, self.job = queue, job
@@ -114,19 +115,19 @@ class _Attended:
         self.next = 0.0
 
     def look(self) -> None:
-        """Look at the workers, once a second at most."""
+        """Check the workers, at most once a second."""
         now = time.monotonic()
         if now < self.next:
             return
         self.next = now + 1
         if self.job.is_ended:
-            msg = f"the job {self.job.url} was removed while this process did not answer; run again"
+            msg = f"the job {self.job.url} was removed while this process was unresponsive; run again"
             raise WorkerDied(msg)
         for name in files.listdir(self.job.at("refused")):
             if name not in self.refused:
                 self.refused.add(name)
                 with files.open_raw(self.job.at("refused", name)) as f:
-                    log.warning("a worker does no task: %s", f.read().decode())
+                    log.warning("a worker refuses all tasks: %s", f.read().decode())
         home = files.join(self.queue, "workers")
         if any(self.watch.silent(files.join(home, name)) < PATIENCE for name in files.listdir(home)):
             self.warn_at = now + ALONE

@@ -1,8 +1,8 @@
-"""Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have one method, `map`.
+"""Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have the method `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results are yielded in
 the order of the items. Only URLs and small results are sent between processes, so every Runner produces the same bytes.
-`memory=` limits the memory of all workers together: with a small limit, fewer workers run at once. The output does not
+`memory=` limits the memory of all workers together: if the limit is low, fewer workers run at once. The output does not
 depend on the limit.
 """
 
@@ -36,7 +36,7 @@ from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 T = TypeVar("T")
 R = TypeVar("R")
 
-WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
+WORKER_BYTES = 600 << 20  # the most memory that a worker needs (541 MB on 3 GB of text): benchmarks/RESULTS.md
 ADVICE = {
     TIME: "allow more time",
     **dict.fromkeys((MEMORY, "SIGKILL"), "use fewer workers, or Serial(), if memory ran out"),
@@ -48,27 +48,27 @@ NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
-    """Interface of Runners, which do the work of a pipeline: call a task for every item, in this process or in others.
+    """Interface of Runners, which call a task for every item of a pipeline's work, in this or in other processes.
 
-    Your own Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
+    A custom Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
     """
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield `task(item)` for every item, in item order.
 
         Args:
-            task: the function to call; it must be picklable by cloudpickle, and so must items and results.
+            task: the function to call; cloudpickle must be able to pickle the function, the items and the results.
             items: the arguments of the calls.
             label: the title of the progress bar; "" for no progress bar.
         """
 
     @property
     def workers(self) -> int:
-        """The number of items processed at once; if it is above 1, kernels are compiled before the work starts."""
+        """The number of items processed at once; if it is above 1, kernels are compiled before the work begins."""
 
     @property
     def memory(self) -> int | str | None:
-        """The memory that all workers together may take, in bytes or as text such as "4GB"; None sets no limit."""
+        """The memory that all workers together may use, in bytes or as text such as "4GB"; None sets no limit."""
 
 
 def runner_of(runner: Runner | None) -> Runner:
@@ -84,7 +84,7 @@ def runner_of(runner: Runner | None) -> Runner:
 
 
 def memory_of(runner: Runner) -> int:
-    """Return the memory in bytes that all workers of `runner` may take together: its limit, or the machine's memory."""
+    """Return the memory in bytes that all workers of `runner` may use together: its limit, or the machine's memory."""
     return machine_memory() if runner.memory is None else parse_bytes(runner.memory)
 
 
@@ -121,7 +121,7 @@ def machine_memory() -> int:
 
 
 def at_once(runner: Runner) -> int:
-    """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
+    """Return the number of items to process at once: `workers`, or fewer if `memory` does not suffice for that many."""
     if runner.memory is None:
         return runner.workers
     n = parse_bytes(runner.memory) // WORKER_BYTES
@@ -133,11 +133,11 @@ def at_once(runner: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs everything in this process, one item after another.
+    """Runs all tasks in this process, one after another.
 
     Args:
         memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced.
-        timeout: must be None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
+        timeout: must be None, since a process cannot interrupt its own work on a file; use `Local(1, timeout=...)`.
     """
 
     memory: int | str | None = None
@@ -147,7 +147,7 @@ class Serial:
     def __post_init__(self, timeout: float | None) -> None:
         check_memory(self.memory)
         if timeout is not None:
-            msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
+            msg = f"timeout={timeout!r} needs a worker process, but Serial has none; "
             msg += f"use dp.tools.Local(1, timeout={timeout!r})"
             raise PlanError(msg)
 
@@ -171,10 +171,10 @@ class Local:
         timeout: the maximum number of seconds that a task may take for one file; None: no limit.
 
     The work of a killed process is retried. The processes belong to this object, and end when it is freed or the
-    program ends. On Linux, they are forked by one process without threads, the server, which imports dataprep and
-    starts with the first Local that works; it is the `forkserver` of Python's `multiprocessing`, and ends with the
-    program. On other systems, each process imports dataprep anew, which takes a second; pass the same object to several
-    pipelines there.
+    program ends. On Linux, they are forked from one process without threads, the server, which imports dataprep. The
+    server is the `forkserver` of Python's `multiprocessing`; it starts with the first Local that runs a task, and ends
+    with the program. On other systems, each process imports dataprep itself, which takes a second; there, pass the same
+    object to several pipelines.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -201,12 +201,12 @@ class Local:
         return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
 
     def start(self) -> None:
-        """Start the server of the processes in the background, if this system has one; the first task does it, too."""
+        """Start the server of the processes in the background, if this system uses one; else the first task does so."""
         guard()
         start_server()
 
     def map_pickled(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
-        """Yield the results of a task that cloudpickle wrote, in item order."""
+        """Yield the results of a task that cloudpickle serialised, in item order."""
         workers = at_once(self)
         limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
         waiting = collections.deque(enumerate(items))
@@ -217,14 +217,14 @@ class Local:
                 while True:
                     try:
                         pool = self._own.started(workers)
-                        most = 1 if crashes.counts else workers + 1  # one more: none waits
+                        most = 1 if crashes.counts else workers + 1  # one extra, so that no worker is idle
                         while True:
                             busy = [future for _, future in running.values() if not future.done()]
                             free = len(busy) < most and _goes_on(running, workers)
                             if waiting and (free or wanted not in running):
                                 index, item = waiting[0]
                                 running[index] = (item, _submit(pool, task, item, self.timeout))
-                                waiting.popleft()  # not before: submit may find the pool broken
+                                waiting.popleft()  # not earlier: submit may find the pool broken
                             elif running[wanted][1].done():
                                 break
                             else:
@@ -251,11 +251,11 @@ class Local:
                 yield cloudpickle.loads(answer)
 
     def stop(self) -> None:
-        """End the processes, with what they do; the next task starts new ones."""
+        """End the processes and interrupt their work; the next task starts new processes."""
         self._own.stop()
 
     def _why(self, cause: str) -> str:
-        """Return a description of why a worker ended."""
+        """Return a description of the reason why a worker ended."""
         if cause == TIME:
             return f"a worker took longer than timeout={self.timeout:g} s"
         if cause == MEMORY:
@@ -277,7 +277,7 @@ def _goes_on(running: Mapping[int, tuple[Any, Future[bytes]]], workers: int) -> 
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
-    """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
+    """Return the future of a task. Raises BrokenProcessPool if a worker died, even while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
             return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here())
@@ -288,7 +288,7 @@ def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future
 
 
 def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
-    """Return the result of a task; after a network error it is tried twice more."""
+    """Return the result of a task; after a network error, it is retried twice."""
     try:
         return task(item)
     except NETWORK as e:
@@ -302,7 +302,7 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
     """Run a task in a worker process, in the working folder of the program that sent it; return the result.
 
-    Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not load,
+    Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not unpickle,
     which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is
     raised as FunctionFailed.
     """
@@ -315,7 +315,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     except KeyboardInterrupt:
         raise
     except BaseException as e:
-        if is_stop(e):  # SIGTERM, which the pool would take for a result
+        if is_stop(e):  # SIGTERM, which the pool would mistake for a result
             os._exit(128 + signal.SIGTERM)
         sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
         if sent is e:

@@ -1,4 +1,4 @@
-"""Write a Dataset's folder: Parquet shards, tables and a receipt for each part (task), and then one manifest."""
+"""Write a Dataset's folder: Parquet shards, tables and a receipt for each part (task), and finally one manifest."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Seal:
     It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
 
     Attributes:
-        places: the folders to which they are written.
+        places: the folders into which the files are written.
         codec: the Parquet compression.
-        ledgers: function that returns the ledgers in which a part's stages are recorded.
+        ledgers: a function that returns the ledgers in which the work of a part's stages is recorded.
     """
 
     places: Staging
@@ -99,7 +99,7 @@ def write_table(url: str, rows: pa.Table) -> None:
 
 
 def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
+    """Return the entry of a regenerated shard with its original hash, on which keys depend.
 
     - before: the shards that the receipt of the lost part states.
     """
@@ -114,11 +114,11 @@ def write_shard(
 
     A thread compresses and writes a batch while the next one is made.
 
-    - flow: the remaining batches of documents.
+    - flow: the batches of documents that have not been written yet.
     - codec: the Parquet compression.
     - schema: the schema of the file if there are no batches.
-    - most: the number of bytes of text at which the shard is full. The entry has the number of documents and bytes, the
-      last id, the columns and a hash of the content.
+    - most: the number of bytes of text at which the shard is full. The entry contains the number of documents and
+      bytes, the last id, the columns and a hash of the content.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
@@ -146,7 +146,7 @@ def _write(writer: ShardWriter, digest: Any, batch: Batch) -> None:
 
 
 def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:
-    """Write the documents of an account, their tables and receipts; commit and return them as the result of `work`.
+    """Write the documents of an account, with tables and receipts; commit them and return them as `work`'s result.
 
     - codec: the Parquet compression, lz4 for saved steps, zstd for results.
     - label: the title of the progress bar.
@@ -159,12 +159,12 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
-    """Return the statistics to save: without examples of forgotten documents, which quote their texts.
+    """Return the statistics to save, without examples that quote the texts of forgotten documents.
 
-    Names and texts are removed from all stages up to the last that hides its input. Private data that a stage replaces
-    is replaced in quoted texts, too, including those of earlier stages.
+    Names and texts are removed from all stages up to the last stage that hides its input. Private data that a stage
+    masks is also masked in quoted texts, including those of earlier stages.
 
-    - stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
+    - stats: the statistics of the reader and of the forget list, if they exist, followed by those of each of `stages`.
     """
     last, first = _n_unnamed(len(stats), stages), len(stats) - len(stages)
     quoted = [replace(one, examples={}) if one.name == FORGET else one for one in stats]
@@ -176,9 +176,9 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
 
 
 def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: Sequence[Any]) -> list[pa.Table]:
-    """Return the tables of `ledgers`, without the sources that may not be named, and with bare rows of forgotten ones.
+    """Return the tables of `ledgers`, without sources that may not be named, and with bare rows for forgotten ones.
 
-    A forgotten document has only its id and the reason, as in a table that `forget` changes.
+    The row of a forgotten document has only its id and the reason, as in a table that `forget` changes.
     """
     last = _n_unnamed(len(ledgers), stages)
     secret = [("source", "bytes") if one.stage == FORGET else ("source",) * (i < last) for i, one in enumerate(ledgers)]
@@ -189,13 +189,13 @@ def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: S
 
 
 def _n_unnamed(n: int, stages: Sequence[Any]) -> int:
-    """Return how many of the `n` records of a part, the last of which are of `stages`, may not name sources."""
+    """Return how many of a part's `n` records, whose last ones are those of `stages`, may not name sources."""
     hidden = n_hidden(stages)
     return hidden + n - len(stages) if hidden else 0
 
 
 class Flow:
-    """Batches in canonical cuts, taken a shard at a time; `next` is None if all were taken."""
+    """Batches with canonical boundaries, consumed one shard at a time; `next` is None when no batch is left."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self.schema: pa.Schema | None = None
@@ -208,7 +208,7 @@ class Flow:
             yield batch
 
     def until(self, n_bytes: float) -> Iterator[Batch]:
-        """Yield the batches of one shard, until it has `n_bytes` of text."""
+        """Yield the batches of one shard, until the shard has `n_bytes` of text."""
         held = 0
         while self.next is not None and held < n_bytes:
             yield self.next

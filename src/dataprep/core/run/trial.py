@@ -1,6 +1,6 @@
-"""Trial: samples the inputs of pipelines, and notes their sizes, for `dataprep plan` and `--dry-run`.
+"""Trial: samples the inputs of pipelines, and records their sizes, for `dataprep plan` and `--dry-run`.
 
-It is handed over to pipelines in a Context (`context.py`).
+A Context (`context.py`) passes it to pipelines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..model.stage import Head
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
 HEAD_BYTES = 4 << 20  # of a compressed file, whose ratio is measured
-MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
+MOST_PACKED = 20  # bytes of text per byte of a compressed file; rarely more
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Sampled:
 
     Attributes:
         stored: the size of the files as stored.
-        text: estimated size of all text in the files; exact if all was read.
+        text: the estimated size of all text in the files; exact if all of it was read.
         sample: the size of the text that was sampled.
     """
 
@@ -59,12 +59,12 @@ class Reserved:
 class Trial:
     """A run in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
-    An input that is certainly smaller is read completely; of a larger one, the beginnings of up to 8 parts are read.
+    An input that is certainly smaller is read completely; for a larger one, the beginnings of up to 8 parts are read.
 
-    Files inside the folder `out`, which earlier steps of the trial wrote, are read whole.
+    Files inside the folder `out`, which earlier steps of the trial wrote, are read completely.
 
     Attributes:
-        ledgers: called for each Part (one task's input) in place of `Part.ledgers`.
+        ledgers: a function that is called for each Part (one task's input) in place of `Part.ledgers`.
         inputs: the inputs that were sampled so far.
         reserved: the memory that stages reserved so far.
         passes: the label of each pass over documents so far.
@@ -105,13 +105,13 @@ def _by_ends(piece: Slice) -> Slice:
 
 
 def _most_text(part: Part) -> int:
-    """Return the largest size that the text of a part may have, by the size of its files, in bytes."""
+    """Return the maximum size in bytes that the text of a part may have, given the size of its files."""
     packed = (piece for piece in part.slices if files.is_compressed(piece.url) or files.suffix(piece.url) in PACKED)
     return part.n_bytes + (MOST_PACKED - 1) * sum(piece.n_bytes for piece in packed)
 
 
 def _measure(part: Part, limit: int) -> tuple[float, int]:
-    """Return the stored bytes that were read for the sample of a part, and the bytes of text in it."""
+    """Return the number of stored bytes read for the sample of a part, and the number of bytes of text in it."""
     text = rows = last = 0
     for batch in part.batches():
         text += B.text_bytes(batch)

@@ -1,4 +1,4 @@
-"""Worker processes of a Runner Local: their start and end, their limits of memory and time, and why they ended."""
+"""Worker processes of a Local Runner: their start and end, memory and time limits, and the reasons for their end."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ GUARD = (
     "Local starts fresh Python processes, which import your script first: "
     'put its work under `if __name__ == "__main__":` (or use dp.tools.Serial())'
 )
-POLL = 0.1  # seconds between two looks at the memory of workers
-TIME, MEMORY = "time", "memory"  # why a worker was ended
+POLL = 0.1  # seconds between two checks of the memory of workers
+TIME, MEMORY = "time", "memory"  # reasons for which a worker was ended
 TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes after SIGTERM, which `_begin` handles
 TIMED = hasattr(signal, "setitimer")  # not on Windows
 
@@ -42,8 +42,8 @@ class Pool:
     """Worker processes that are kept between tasks; they end when nothing refers to the pool any more.
 
     Attributes:
-        reading: the index of the slice that a worker began last.
-        over: the ids of processes that were ended for their memory.
+        reading: the index of the slice that a worker began most recently.
+        over: the ids of processes that were ended because of their memory use.
     """
 
     executor: ProcessPoolExecutor
@@ -62,7 +62,7 @@ class Pool:
 class Workers:
     """The worker processes of one Runner: they start with its first task, and end with the Runner or the program.
 
-    A copy that is made for another process starts processes of its own.
+    A copy that is made for another process starts its own processes.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Workers:
         return Workers, ()
 
     def started(self, n: int) -> Pool:
-        """Return the pool, of `n` processes; it is kept for later tasks."""
+        """Return the pool of `n` processes; it is kept for later tasks."""
         if self.pool is None:
             at_stop(self)
             context = forked.context()
@@ -83,11 +83,11 @@ class Workers:
 
     @contextmanager
     def within(self, n_bytes: int, running: Mapping[int, tuple[Any, Future[bytes]]]) -> Iterator[None]:
-        """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
+        """Within the `with` block, end the largest worker whenever all exceed `n_bytes` together; then, end `running`.
 
-        - running: the tasks that are not done. After an error they are cancelled, or their processes ended, so that
-          none continues to write. Memory that only repeats files is not counted. Only Linux states the memory of a
-          process.
+        - running: the unfinished tasks. After an error they are cancelled, or their processes are ended, so that none
+          continues to write. Memory that only holds cached file pages is not counted. Only Linux reports the memory of
+          a process.
         """
         done = threading.Event()
 
@@ -112,11 +112,11 @@ class Workers:
                 self.stop()
 
     def remove_broken(self) -> tuple[str, int]:
-        """Forget processes of which one ended; return why, and the slice that was read.
+        """Forget the processes of a pool if one of them ended; return the reason, and the slice that was being read.
 
-        The reason is TIME, MEMORY, a signal such as "SIGKILL", or an exit code as "exit code 3". The other processes
-        are ended by SIGTERM, which is the reason only if there is no other. Raises PlanError if workers ended because
-        the script has no main guard.
+        The reason is TIME, MEMORY, a signal such as "SIGKILL", or an exit code such as "exit code 3". The other
+        processes are ended by SIGTERM, which is the reason only if there is no other. Raises PlanError if workers ended
+        because the script has no main guard.
         """
         pool, self.pool = self.pool, None
         if pool is None:  # `stop` was called while they worked
@@ -159,9 +159,9 @@ def _cause(code: int) -> str:
 
 
 def _begin(reading: Any, environment: Mapping[str, str]) -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
+    """Start a thread that ends this worker when its parent ends, even if killed; let SIGTERM remove temporary files.
 
-    At its end the worker leaves its memory to the system.
+    When the worker ends, it leaves its memory to the system.
 
     - reading: the shared memory in which the parent sees the slice that this worker reads.
     - environment: the environment variables of the parent.
@@ -182,7 +182,7 @@ def _begin(reading: Any, environment: Mapping[str, str]) -> None:
 
 
 def _anonymous(pid: int) -> int:
-    """Return the bytes of memory of a process that are not those of files; 0 if it has ended."""
+    """Return a process's memory in bytes, apart from memory that maps files; 0 if the process has ended."""
     try:
         with files.open_raw(f"/proc/{pid}/statm") as f:
             _, resident, shared, *_ = map(int, f.read().split())
@@ -192,7 +192,7 @@ def _anonymous(pid: int) -> int:
 
 
 def guard() -> None:
-    """End this process if it is a worker that runs the script again, since `if __name__ == '__main__'` is missing."""
+    """End this process if it is a worker that runs the script again because `if __name__ == '__main__'` is missing."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

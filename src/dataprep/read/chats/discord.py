@@ -53,7 +53,7 @@ class Discord(JsonExport):
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
     FIELDS: ClassVar[frozenset[str]] = FIELDS
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,6 +123,8 @@ class Discord(JsonExport):
         names, kind = _attached(message)
         if not text and kind is None:
             text = "\n".join(_embedded(message))
+        if kind is None and not text:
+            text = text_in(_asked(message.get("poll")))
         if kind is None:
             kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"
         return MessageRow(text, author, time, kind, _meta(message, names, who))
@@ -142,6 +144,11 @@ def _embedded(message: Mapping[str, Any]) -> Iterator[str]:
         parts = [str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said]
         inner = (embed.get(name) for name in ("author", "footer"))  # read only if there is nothing else
         yield from parts or [text for one in inner if isinstance(one, dict) and (text := text_in(_labels(one)))]
+
+
+def _asked(poll: Any) -> Any:
+    """Return the question and the answers of a poll."""
+    return [poll.get("question"), poll.get("answers")] if isinstance(poll, dict) else poll
 
 
 def _labels(one: Mapping[str, Any]) -> list[Any]:

@@ -38,6 +38,7 @@ class FirstLine(NamedTuple):
     Attributes:
         kind: the kind of the message; "" if the whole message is needed to decide it.
         meta: further fields of the message, if the first line decides them.
+        counted: what else is counted in the statistics, such as a field with text that the reader does not know.
     """
 
     time: int | None
@@ -45,6 +46,7 @@ class FirstLine(NamedTuple):
     text: str
     kind: str = ""
     meta: dict[str, Any] | None = None
+    counted: tuple[str, ...] = ()
 
 
 BETWEEN = FirstLine(None, None, "")  # a line that ends the message before it and begins none, such as a date line
@@ -138,6 +140,8 @@ class Headed(ChatReader, Lines):
             else:
                 good.add(message.position, message.head.time, self.row(message.head, read))
                 size += len(read)
+                for name in message.head.counted:
+                    stats.count(name)
             if size >= B.MAX_BYTES // 4 or len(good.positions) + len(bad) >= B.MAX_ROWS:
                 yield from _batch(good, bad, chat, piece, stats, trust)
                 good, bad, size = Columns(), [], 0

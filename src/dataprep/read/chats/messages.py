@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, pa.DataType] = {
 class ChatReader(LimitedReader):
     """Base class of the readers of chats; the limits of long and bad records apply to each message."""
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

@@ -118,7 +118,7 @@ class Messenger(ChatReader):
             refuse([b._replace(position=int(ordinal(b.position))) for b in bad[::step]], piece, stats, trust, good)
             if messages:
                 rows = [self.row(m) for m in messages[::step]]
-                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats), chat, good, piece)
+                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats, repaired), chat, good, piece)
         trust.close()
 
     def warm(self) -> None:

@@ -79,7 +79,7 @@ class Pack:
                         raise ValueError(msg)
                     return json.loads(data)
                 except (RecursionError, *DAMAGED_ZIP) as e:
-                    msg = f"{name}, which has the names of this export, is damaged ({e}); export again, or remove it"
+                    msg = f"{name}, which lists the names in this export, is damaged ({e}); export again, or remove it"
                     raise ReadError(msg, self.url) from e
         return None
 

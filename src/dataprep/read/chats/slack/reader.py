@@ -143,6 +143,9 @@ class Slack(ChatReader):
         if not text and not attached:
             said = in_blocks(message.get("blocks"), names.users, names.channels)
             text = "\n".join([*([said] if said else []), *_attachments(message, names)])
+        comment = message.get("comment")
+        if not text and isinstance(comment, dict):
+            text = plain(str(comment.get("comment") or ""), names.users, names.channels)
         kind = kind_of_file(attached[0].get("name"), attached[0].get("mimetype")) if attached else "text"
         return MessageRow(text, author, time, kind, _meta(message, attached))
 
@@ -205,6 +208,11 @@ def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]
         parts = [*(one.get(name) for name in ("pretext", "title", "text")), *fields]
         said = [plain(str(part), names.users, names.channels) for part in parts if part]
         said += filter(None, [in_blocks(one.get("blocks"), names.users, names.channels)])
+        quoted = [
+            inner["message"] for inner in listed(one.get("message_blocks")) if isinstance(inner.get("message"), dict)
+        ]
+        if not said:
+            said += filter(None, (in_blocks(inner.get("blocks"), names.users, names.channels) for inner in quoted))
         yield from said or ([str(one["fallback"])] if one.get("fallback") else [])
 
 

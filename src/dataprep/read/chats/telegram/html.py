@@ -98,6 +98,8 @@ def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[B
             good.append(m.start())
             numbers.append(number(m[2].decode()))
             answered.append(reply)
+            if row.kind == "text" and not row.text:
+                stats.count("empty_text")
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     refuse(bad, piece, stats, trust, good)
     stats.count("date_lines", page.days)
