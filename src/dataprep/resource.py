@@ -26,7 +26,7 @@ class Resource:
 
     Args:
         loader: a function that returns the object. If it has a parameter `device`, the argument is "cuda:0", "cuda:1"
-            ... if PyTorch finds GPUs, which the workers use in turn, else "mps" or "cpu".
+            ... if PyTorch finds GPUs (the workers use them in turn), else "mps" or "cpu".
         version: a string or number that identifies the loaded object; the key of a stage depends on it, on the loader's
             name, and on the arguments of a `functools.partial`. Change the version when the model changes.
 

@@ -129,7 +129,7 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
 
 
 def _side_by_side(documents: DocumentsAsRead, drop: Drop) -> Table:
-    """Return a dropped document next to the one that it was dropped for."""
+    """Return a dropped document next to the document that was kept instead."""
     rows = (documents.dropped(drop), documents.survivor(drop))
     home = f" of {drop.duplicate_of_dataset}" if drop.duplicate_of_dataset else ""
     heads = (

@@ -393,7 +393,7 @@ def _units(held: Dataset, group: str | None) -> npt.NDArray[np.int64]:
 
 
 def check_settings(held_out: object, group: object) -> None:
-    """Raise PlanError if `held_out` is neither a Dataset nor a share above 0, or `group` is no column."""
+    """Raise PlanError if `held_out` is neither a Dataset nor a share above 0, or if `group` is not a column."""
     if isinstance(held_out, Dataset):
         return
     check_share("held_out", held_out)  # type: ignore[arg-type]

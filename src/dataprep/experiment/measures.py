@@ -51,7 +51,7 @@ class Measure:
 
     @property
     def signal(self) -> float:
-        """The difference between the best and the worst version, in bits per byte, of the means over seeds."""
+        """The difference between the best and the worst version's mean over seeds, in bits per byte."""
         means = [self.values(name).mean() for name in self.bits]
         return float(max(means) - min(means))
 

@@ -1,4 +1,4 @@
-"""The script in which a document is written, by its letters."""
+"""Determine the script in which a document is written, from its letters."""
 
 from __future__ import annotations
 

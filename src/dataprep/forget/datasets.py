@@ -222,7 +222,7 @@ def _written(one: WrittenShard, now: Shard | None) -> WrittenShard:
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
-    """Return a file of a receipt as it is now.
+    """Return the current state of a file of a receipt.
 
     - names: {path in the folder: the new path}.
     """

@@ -1,6 +1,6 @@
 """Other files with content of forgotten documents: those that are removed, and those that may still hold the text.
 
-Each kind of file has a reader of its own, in one of two lists; it yields a sentence for each file.
+Each kind of file has its own reader, in one of two lists, which yields a sentence for each file.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Removal:
         return cls(family, unknown, copies, lists, _gone(family, lists))
 
     def forgotten(self, member: Member) -> str | None:
-        """Return the hash of the ids that a folder will leave out, which its manifest states; None: there are none."""
+        """Return the hash of the ids that a folder will leave out, for its manifest; None if there are none."""
         if member not in self.family.members:  # a source in another run
             return member.folder.forgotten
         of_sources = {name: self.forgotten(source) for name, source in member.sources.items()}

@@ -40,7 +40,7 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass
 class Cluster:
-    """One kept document, and those that were dropped as its duplicates.
+    """One kept document, and the documents that were dropped as its duplicates.
 
     Attributes:
         duplicate_of: the id of the kept document.

@@ -116,9 +116,9 @@ def content_of(dropped: str | None, kept: str | None) -> str:
 
 
 def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
-    """Return the hash of the texts as they are now, for the drops of a run with these (id, stage).
+    """Return the hash of the current texts, for the drops of a run with these (id, stage).
 
-    Drops that the run does not have any more are left out.
+    Drops that the run no longer has are left out.
     """
     wanted = set(judged)
     ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()

@@ -88,7 +88,7 @@ def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
 
     - stage: the label of the MinHash; None for the only one.
 
-    Raises PlanError if there is none of this label, or if there are several and `stage` is None.
+    Raises PlanError if no MinHash has this label, or if there are several and `stage` is None.
     """
     found = minhash_steps(url)
     chosen = [step for step in found if stage in (None, step.label)]

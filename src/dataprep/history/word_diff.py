@@ -36,7 +36,7 @@ DiffSide = list[DiffRun]
 def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
     """Return each of two texts as a list of DiffRun (consecutive words): the changed words, and the words around them.
 
-    The runs of a list have about `max_chars` characters at most in total.
+    The runs of a list have in total at most about `max_chars` characters.
 
     >>> word_diff("one two three", "one four three")[0]
     [DiffRun(kind='same', text='one '), DiffRun(kind='changed', text='two '), DiffRun(kind='same', text='three')]

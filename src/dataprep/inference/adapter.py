@@ -1,4 +1,4 @@
-"""LoRA adapters in the files of PEFT: adapter_config.json and adapter_model.safetensors."""
+"""Read and write LoRA adapters in PEFT's files: adapter_config.json and adapter_model.safetensors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def export_adapter(
     """Write the low-rank updates of a LoRA run, without the base, to the folder `out` in PEFT's files; return `out`.
 
     - model: the folder of the run, or a checkpoint.
-    - base: name or path of the base model in Hugging Face's form, which PEFT is to load; "": none is written.
+    - base: name or path of the base model in Hugging Face's format, which PEFT loads; "": no name is written.
 
     Raises PlanError if the run did not use LoRA, or also trained its embedding.
 

@@ -2,7 +2,8 @@
 
 The file has the weights in float32, the tokenizer and the chat template. llama.cpp divides texts into words by rules
 that it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. In llama.cpp,
-rotary positions rotate neighbouring channels of a head, not its halves, so the rows of queries and keys are reordered.
+rotary positions rotate neighbouring channels of a head instead of its halves, so the rows of queries and keys are
+reordered.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ F32 = npt.NDArray[np.float32]
 
 
 def check_gguf(tok: Tokenizer | None, where: object) -> None:
-    """Raise PlanError unless llama.cpp knows how the tokenizer `tok` cuts words, and the extra is installed.
+    """Raise PlanError unless llama.cpp can cut words like the tokenizer `tok`, and the extra is installed.
 
     - where: the model, for messages.
     """

@@ -89,7 +89,7 @@ def _array(spans: Iterable[Span]) -> I64:
 
 
 def in_words(flag: int, find: Callable[[str], Iterable[Span]]) -> Find:
-    """Return a search of the words with a sign of a link (flag: LINK) or an at sign (AT), each word by itself."""
+    """Return a search in single words, namely words with a sign of a link (flag: LINK) or an at sign (AT)."""
 
     def search(texts: Texts, rows: I64) -> I64:
         view, found = memoryview(texts.data), []  # type: ignore[arg-type]

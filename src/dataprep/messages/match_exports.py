@@ -155,7 +155,7 @@ def smallest(rows: U64) -> U64:
 
 
 def sharing(hashes: list[U64]) -> set[tuple[int, int]]:
-    """Return pairs of exports that share a hash; if more than two share one, only pairs of neighbours."""
+    """Return pairs of exports that share a hash; if more than two exports share a hash, only pairs of neighbours."""
     every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
     owner = np.repeat(np.arange(len(hashes)), [len(one) for one in hashes])
     order = np.argsort(every, kind="stable")

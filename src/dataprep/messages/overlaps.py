@@ -55,8 +55,8 @@ class Overlaps(Estimator):
     """Drop messages that an earlier export of the same chat contains ("in_two_exports"); an Estimator.
 
     Put it directly after `read`, before texts are cleaned or people are renamed. Each file is an export. Two exports
-    are of one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`);
-    others are not compared. Messages are equal if author, time, kind and text are equal, apart from two ignored
+    are of one chat if their values in the `chat` column are equal, or if they share messages (`match_exports.py`);
+    other exports are not compared. Messages are equal if author, time, kind and text are equal, apart from two ignored
     differences between exports. A message that one export has twice is kept twice (`messages/overlaps.py`). The table
     of dropped messages names the kept one.
 

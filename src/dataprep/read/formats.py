@@ -61,7 +61,7 @@ class Format:
 
 
 def _loaded(value: Any) -> Any:
-    """Import what "module:name" names; other values are returned as they are."""
+    """Import and return the object that "module:name" names; return other values unchanged."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")

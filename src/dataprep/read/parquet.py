@@ -261,7 +261,7 @@ def _show(schema: pa.Schema) -> str:
 
 
 def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
-    """Return bool[n], True for texts that are not UTF-8; neither Parquet nor Arrow checks it."""
+    """Return bool[n], True for texts that are not UTF-8; neither Parquet nor Arrow checks the encoding."""
     try:
         texts.cast(pa.large_string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
+"""Survey a folder for `dataprep init`: the files that `dp.read` would read, their groups, and the field with the text.
 
 A group is the input that one call of `dp.read` can read: all chat exports, or documents whose text is in one field.
 """
@@ -176,7 +176,7 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out by its name, size or format, or "".
+    """Return the reason, from its name, size or format, to leave a file out, or "".
 
     - with_chats: whether the folder has chat exports.
     """
@@ -264,7 +264,7 @@ def _text_field(url: str, name: str) -> str:
 
 
 def _of_inner(url: str, text: str) -> tuple[str, Options]:
-    """Return the field of the text, and the option that names the array, if the records are an array in an object.
+    """Return the text field, and the option that names the array, for records in an array inside an object.
 
     - text: the field of all lists, which is returned if they are not records.
     """
@@ -324,7 +324,7 @@ def _with_text(schema: pa.Schema) -> list[str]:
 
 
 def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`.
+    """Return the strings of records by field; a field of a nested object is named as in `text="message.body"`.
 
     Strings inside a list are of one field, whose name ends with LIST.
     """

@@ -259,7 +259,7 @@ class _NextBatch:
 def documents(
     records: Iterator[Record | RecordColumns], piece: Slice, stats: Ledger, trust: Trust | None
 ) -> Iterator[Batch]:
-    """Yield records as batches of documents; `RecordColumns` become a batch of their own.
+    """Yield records as batches of documents; each `RecordColumns` becomes a separate batch.
 
     Records that are too long or not UTF-8 are recorded in `stats` as dropped.
 

@@ -13,7 +13,7 @@ DEPTH = 4  # levels of fields that are suggested
 
 
 def place_of(text: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the path to the field of the text: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
+    """Return the path to the text field: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
     return (text,) if text in names else tuple(text.split("."))
 
 
@@ -55,7 +55,7 @@ def paths_of(record: Mapping[str, Any], depth: int = DEPTH) -> Iterator[tuple[st
 def taken_out(values: pa.Array, path: tuple[str, ...]) -> tuple[pa.Array, pa.Array | None]:
     """Return the field of a struct column to which `path` leads, and the column without it, None if nothing is left.
 
-    - path: the names of fields; if it is (), `values` are the field.
+    - path: the names of fields; if it is (), `values` is the field itself.
     """
     if not path:
         return values, None

@@ -1,4 +1,4 @@
-"""The report's table of sources: documents that were read, kept, and dropped by reason; largest losses first."""
+"""The report's table of sources: documents read, kept, and dropped by reason; largest losses first."""
 
 from __future__ import annotations
 

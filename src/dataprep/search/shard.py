@@ -105,7 +105,7 @@ class WriteTexts(Pass[Part]):
 
 
 def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[Any]:
-    """Return ids, offsets in the shard's text, and numbers of the sources, in order of first occurrence."""
+    """Return ids, offsets in the shard's text, and source numbers, which are in order of first occurrence."""
     column = batch.column("source")
     names = column.dictionary.to_pylist()
     codes = column.indices.to_numpy()

@@ -106,7 +106,7 @@ class Adapted(nn.Module):
 def seed_dropout(seed: int, step: int, rank: int) -> None:
     """Seed torch's random generators for the dropout of one step; each process (rank) draws its own random numbers.
 
-    So a checkpoint need not store the state of the generators.
+    Therefore, a checkpoint does not have to store the state of the generators.
     """
     digest = hashlib.blake2b(f"dropout {seed} {step} {rank}".encode(), digest_size=8).digest()
     torch.manual_seed(int.from_bytes(digest, "big"))

@@ -211,7 +211,7 @@ ATTENTIONS = {
 
 
 class Placement(NamedTuple):
-    """Where a layer of a block is normalised.
+    """The positions of the norms around a layer of a block.
 
     Attributes:
         before: whether its input is normalised.

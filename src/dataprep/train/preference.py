@@ -56,7 +56,7 @@ class Preference:
     def margins(self, model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None) -> Tensor:
         """Return beta * (c - r) of each pair, float32 (B / 2); rows 2k and 2k + 1 are a chosen and a rejected answer.
 
-        ids_BT, targets_BT and mask are as in `token_nats`. The targets that count in the loss are those of the answer.
+        ids_BT, targets_BT and mask are as in `token_nats`. Only the targets in the answers count in the loss.
         """
         own_B = -token_nats(model, ids_BT, targets_BT, mask).sum(1)
         with torch.no_grad(), self._reference(model) as reference:

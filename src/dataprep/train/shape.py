@@ -264,7 +264,7 @@ class ModelConfig:
 
     @property
     def place(self) -> Placement:
-        """Where a layer is normalised."""
+        """The positions of the norms around a layer."""
         return PLACEMENTS[self.placement]
 
     @property

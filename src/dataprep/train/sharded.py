@@ -47,7 +47,7 @@ class Portion:
 
     @property
     def is_divided(self) -> bool:
-        """True if each process has a different part."""
+        """Whether each process has a different part."""
         return self.size < self.parameter.numel()
 
     def part(self, whole: Tensor) -> Tensor:

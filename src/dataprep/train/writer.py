@@ -109,7 +109,7 @@ class Copies:
         return sys.intern(value) if type(value) is str else value
 
     def _from_cuda(self, tensor: Tensor) -> Tensor:
-        """Begin to copy a tensor, in the order of the calls the same ones each time, into its pinned buffer."""
+        """Begin to copy a tensor into its pinned buffer; the order of calls must be the same each time."""
         if self._stream is None:
             self._stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
         if not self._n:  # what was computed before this moment is copied

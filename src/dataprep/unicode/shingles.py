@@ -1,4 +1,4 @@
-"""Shingles: runs of words or characters of a text, from which differences to ignore, such as case, are removed.
+"""Shingles: runs of words or characters of a text, without differences that are to be ignored, such as case.
 
 Slow reference for the tests: tests/twins/text.py
 """

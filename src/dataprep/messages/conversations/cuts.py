@@ -24,8 +24,8 @@ class Places(NamedTuple):
 
     Attributes:
         ids: uint64[k], of the message after each place.
-        pauses: int64[k], seconds before it.
-        after: int64[k], the number of letters that the person writes from there to the end.
+        pauses: int64[k], the pause before each place, in seconds.
+        after: int64[k], the number of letters that the person writes from each place to the end.
         size: the number of letters of the person in the conversation.
     """
 

@@ -27,7 +27,7 @@ class Conversations(Stage):
     """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped with the reason `joined`, and the column `duplicate_of` of the table of dropped
+    the other messages are dropped with the reason `joined`, and the `duplicate_of` column of the table of dropped
     documents has the id of the first message. A message without a time forms its own conversation. Media and system
     lines are joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 

@@ -86,7 +86,7 @@ def may_be_coded(text: str) -> bool:
 
 
 def _read(m: re.Match[str]) -> tuple[str, list[int]]:
-    """Return the characters that a match represents, and the number of characters of the text for each."""
+    """Return the characters that a match represents, each with the number of characters of the text that encode it."""
     kind, raw = m.lastgroup, m[0]
     if kind == "percent":
         chars = bytes.fromhex(raw.replace("%", "")).decode("utf-8", "replace")

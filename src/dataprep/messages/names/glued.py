@@ -118,7 +118,7 @@ class GluedNames:
                 yield chars[a][1], chars[b - 1][1] + 1, term
 
     def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Return the names at an end of a word or inside it, the longest first.
+        """Return the names at either end of a word or inside it, the longest first.
 
         - written: the letters of the word before folding.
         """

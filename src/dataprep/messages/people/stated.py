@@ -62,7 +62,7 @@ class Stated:
 
 
 def _text(value: Any) -> str:
-    """Return a value of JSON as text; lone surrogates, which no text has, become question marks."""
+    """Return a value of JSON as text; lone surrogates, which are not valid text, become question marks."""
     return str(value).encode("utf-8", "replace").decode()
 
 

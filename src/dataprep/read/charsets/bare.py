@@ -23,7 +23,7 @@ def without_tags(data: bytes, most: int, *, scripts: bool) -> bytes:
 
 
 def shortened(data: bytes) -> bytes:
-    """Return the bytes with one blank instead of the inner bytes of each run of at least four ASCII bytes."""
+    """Return the bytes; in each run of at least four ASCII bytes, one blank replaces the inner bytes."""
     out = np.empty(len(data), np.uint8)
     return out[: _shortened(np.frombuffer(data, np.uint8), out)].tobytes()
 

@@ -38,7 +38,7 @@ class DecodedText(NamedTuple):
     Attributes:
         charset: the codec that decoded it.
         agreed: of the sources (header, document, detector) that name a charset, the share (0 to 1) that name this one.
-        n_lost: the number of characters that are U+FFFD because their bytes are not text.
+        n_lost: the number of characters that became U+FFFD because their bytes are not text.
     """
 
     text: str

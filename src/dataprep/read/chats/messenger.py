@@ -148,7 +148,7 @@ class Messenger(ChatReader):
 
 @dataclass(frozen=True, kw_only=True)
 class Instagram(Messenger):
-    """Reads message_N.json of Instagram, which has the same structure as that of Messenger."""
+    """Reads message_N.json of Instagram, which has the same structure as Messenger's file."""
 
 
 def _survey(data: bytes, url: str) -> tuple[I64, str]:

@@ -66,7 +66,7 @@ class Signal(Headed):
     """Reads chats from signal-export, sigtop and signalbackup-tools.
 
     Args:
-        me: the owner's name instead of Me and You.
+        me: the owner's name, which replaces Me and You.
     """
 
     me: str | None = None

@@ -104,7 +104,7 @@ def _kind(value: Any) -> str:
 
 
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
-    """Return n JSON values as an Arrow array of the type `kind`; missing values, and those of other types, become null.
+    """Return n JSON values as an Arrow array of the type `kind`; missing values and values of other types become null.
 
     - values: the values as written, strings unescaped.
     - first: uint8[n], the first byte of each value as written (it shows the value's type), 0 if it is missing. With

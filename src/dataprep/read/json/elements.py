@@ -1,7 +1,7 @@
 """Reader of JSON arrays and pretty-printed JSON: a record is an element of an array, or an object outside arrays.
 
 The file is streamed: memory usage is one block plus the longest record. The position of a document is the byte offset
-of its object in the decompressed text. Bad records are dropped as those of JSON Lines are.
+of its object in the decompressed text. Bad records are dropped in the same way as in JSON Lines.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Crawl(LimitedReader):
         return None
 
     def extracted(self, html: str) -> bytes:
-        """Return the text of HTML that `document` returned, in UTF-8. Raises Refused if it has none."""
+        """Return the text of HTML that `document` returned, in UTF-8. Raises Refused if there is no text."""
         raise NotImplementedError
 
     def max_block(self) -> int:

@@ -107,7 +107,7 @@ def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
 def unchunked(data: bytes) -> tuple[bytes, bool]:
     """Remove chunked transfer encoding (RFC 9112); return (data, whether the last chunk was found).
 
-    Data that is not chunked is returned as it is, with True.
+    Data that is not chunked is returned unchanged, with True.
     """
     parts: list[bytes] = []
     at = 0

@@ -108,7 +108,7 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
 
 
 def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
-    """Return other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
+    """Return an earlier export's other files in this format, which a glob such as `train_*.bin` would match."""
     found: set[str] = set()
     for name in files.listdir(files.join(folder, "receipts", form)):
         if name.endswith(".json") and not name.startswith("."):

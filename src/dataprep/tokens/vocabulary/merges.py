@@ -147,7 +147,7 @@ class Fresh(NamedTuple):
         counts: int64[2, tokens], the number of occurrences of each pair.
         head: the first entry of the list of each pair.
         tail: the last entry of the list of each pair.
-        touched: in each of the two rows, the tokens t that have a pair, in order of first occurrence.
+        touched: for each of the two rows, the tokens t that have a pair, in order of first occurrence.
         n: int64[2], the number of these tokens per row.
     """
 

@@ -96,7 +96,7 @@ class TokenizerReport:
         kinds: the number of tokens by kind, such as the name of a script.
         longest: the longest tokens.
         longest_space: the longest token of white space.
-        samples: results of vocabularies trained on samples of other sizes.
+        samples: results of vocabularies trained on samples of different sizes.
         compared: the name of the vocabulary to compare with, or None.
     """
 

@@ -239,7 +239,7 @@ class PackedLayout(Layout):
         return from_, start + size, row, place, inner, np.add.reduceat(slots, head), ~rest[head]
 
     def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
-        """Return the pieces, with the stream's fill after those of each row that is not full."""
+        """Return the pieces; after the pieces of each row that is not full, the stream's fill is added."""
         short = np.flatnonzero(used < self.context)
         if not len(short):
             return start, stop

@@ -160,7 +160,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 def plain(text: Any) -> str:
     """Return the `text` of a message as one string; in the file it is a string, an object, or a list of these.
 
-    The text of an object is its field `text`; an object without it, and other values, are written as JSON.
+    The text of an object is its `text` field; an object without this field, and other values, are written as JSON.
     """
     if isinstance(text, list):
         return "".join(map(plain, text))

@@ -159,8 +159,8 @@ def sniff_whatsapp(head: bytes, url: str) -> bool:
 def is_chat(data: bytes) -> bool:
     """Return whether `data`, the first bytes of a file, is the beginning of a WhatsApp chat.
 
-    It must begin with a header (date and time of a message), and a header must be followed by an author, or by a
-    message that WhatsApp writes itself.
+    The data must begin with a header (date and time of a message). A header must be followed by an author, or by a
+    message that WhatsApp itself writes.
     """
     data = data if b"\n" in data else data.replace(b"\r", b"\n")
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data

@@ -1,4 +1,4 @@
-"""Kernel that finds authors without a blank after their colon in headers in brackets: `[2026/7/9 02:28:09] Bee:Hi`.
+"""Kernel that finds authors without a blank after the colon, after bracketed headers: `[2026/7/9 02:28:09] Bee:Hi`.
 
 An export writes either `NAME: TEXT` or `NAME:TEXT`; `authors.py` decides by the more frequent form.
 

@@ -113,7 +113,7 @@ class Survey:
         self.lines += len(found)
 
     def plan(self, wanted: str | None = None) -> DateOrders:
-        """Decide which forms of lines are message headers, and on the orders of day, month and year in each form.
+        """Decide which forms of lines are message headers, and the orders of day, month and year in each form.
 
         Args:
             wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the
@@ -191,7 +191,7 @@ def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: 
 
 
 def _cost(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> float:
-    """Return the days between neighbouring dates, doubled if time runs backwards, plus a cost per impossible date."""
+    """Return the days between neighbouring dates (doubled if time runs backwards), plus a cost per impossible date."""
     steps = np.clip(np.diff(days[possible]), -MAX_STEP, MAX_STEP)
     return float(np.where(steps < 0, -2 * steps, steps).sum() + IMPOSSIBLE * weights[~possible].sum())
 
@@ -239,7 +239,7 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
 
 
 def _times(runs: Ints, plan: DateOrders) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    """Return the first and last time of every run, and whether the plan reads it."""
+    """Return the first and last time of every run, and whether the plan accepts its form as a header."""
     found = np.zeros((len(runs), S.FIELDS), np.int64)
     found[:, S.START], found[:, S.FORM : S.C + 1], found[:, S.SECONDS] = runs[:, 0], runs[:, 1:5], runs[:, 5]
     first, which = plan.times(found, 0)
@@ -287,5 +287,5 @@ def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> D
 
 
 def written(run: Ints) -> str:
-    """Return the date of `run`, a row of the arrays in `Survey`, as the file has it but without leading zeros."""
+    """Return the date of `run`, a row of the arrays in `Survey`, as written in the file but without leading zeros."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

@@ -174,7 +174,7 @@ class Examined(NamedTuple):
 
 
 def _one(said: str, *, speaks: bool, marked: bool, edit_marks: frozenset[str] = frozenset()) -> Examined:
-    """Return the result for one message; said has its direction marks.
+    """Return the result for one message; `said` includes its direction marks.
 
     - marked: whether the export has direction marks.
     """
@@ -248,7 +248,7 @@ def _call(whole: str, *, ios: bool) -> str:
 
 
 def _block(said: str, whole: str) -> str:
-    """Return the kind of a message of several parts, each after a word and a colon: places, polls, events."""
+    """Return the kind of a message with several parts, each introduced by a word and a colon: places, polls, events."""
     head, _, rest = whole.partition(":")
     kind = BEGINS.get(head.strip(SPACES), "")
     if kind == "location":
@@ -265,7 +265,7 @@ def _block(said: str, whole: str) -> str:
 def _attached(line: str, *, ios: bool, first: bool) -> str:
     """Return the name of the attached file that a line states, or "".
 
-    - first: nothing precedes the line.
+    - first: whether the line is the first one.
     """
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:

@@ -171,7 +171,7 @@ class _Chat:
         return survey, first_line
 
     def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
-        """Remember the authors, and the lines that seem to have none."""
+        """Store the authors, and the lines that seem to have no author."""
         names, codes = self.authors.learn(data, found)
         plain = np.array([name is None for name in names], np.bool_)[codes]
         unnamed = np.flatnonzero(plain)
@@ -184,7 +184,7 @@ class _Chat:
         self.marked = self.marked or S.marked(data, begin, found[:, S.LINE_STOP])
 
     def _state(self, plan: DateOrders) -> None:
-        """Log and count how dates are read."""
+        """Log and count the orders in which dates are read."""
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
@@ -236,7 +236,7 @@ class _Chat:
     def _messages(
         self, held: _Held | None, block: npt.NDArray[np.uint8], found: Ints, times: Ints, start: int
     ) -> Iterator[Batch]:
-        """Yield the open message and all but the last that begin in a block, as batches."""
+        """Yield the open message, and all messages that begin in a block except the last, as batches."""
         before = b"".join(held.data or []) if held else b""
         last = int(found[-1, S.START]) if len(found) else 0
         first = int(found[0, S.START]) if len(found) else 0

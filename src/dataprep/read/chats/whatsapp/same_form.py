@@ -1,7 +1,7 @@
 """Kernels that read a message header which equals the header before except for the digits, as most headers do.
 
-Reading a header in any language takes 200 ns. Here its bytes are compared with the header before, eight at a time, and
-only its numbers are read, which takes 20 ns. Any other header is left to `scan.py`.
+Reading a header in an arbitrary language takes 200 ns. Here its bytes are compared with the header before, eight at a
+time, and only its numbers are read, which takes 20 ns. Any other header is left to `scan.py`.
 
 Slow reference for the tests: tests/twins/whatsapp_headers.py
 """

@@ -114,7 +114,7 @@ def _read(data: Bytes, start: int, keys: Keys, codes: Ints, out: Ints, form: Wor
 
 @kernel
 def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
-    """Return the kind of header end at i (-1: none), and where the message begins."""
+    """Return the kind of header end at i (-1: none), and the offset at which the message begins."""
     c = data[i]
     if bracket:
         if c != 93:
@@ -241,7 +241,7 @@ def gather(
 
 @kernel
 def _copied(data: Bytes, start: int, stop: int, out: Bytes, n: int) -> int:
-    """Copy data[start:stop] to `out` from n on, without carriage returns at line ends; return where it ends there."""
+    """Copy data[start:stop] to `out` from n on, without carriage returns at line ends; return the end in `out`."""
     size = stop - start
     returns = np.uint64(size < 8)
     if size >= 8:
