@@ -107,9 +107,9 @@ def test_containment_that_bands_cannot_find_is_refused() -> None:
     for chosen in ({"preset": "fineweb"}, {"bands": 26, "rows": 8}, {"bands": 35, "rows": 3}):
         with pytest.raises(PlanError, match="propose 0% of the pairs at the threshold 0.8 of containment"):
             MinHash(measure="containment", **chosen)
-    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.2 of containment"):
+    with pytest.raises(PlanError, match="256 hashes are too few to find the pairs at the threshold 0.2 of containment"):
         MinHash(measure="containment", threshold=0.2)
-    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.01; set"):
+    with pytest.raises(PlanError, match="256 hashes are too few to find the pairs at the threshold 0.01; set"):
         MinHash(threshold=0.01)
     assert MinHash(measure="containment", bands=256, rows=1).settings.rows == 1
 

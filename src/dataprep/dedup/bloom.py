@@ -95,7 +95,9 @@ class Bloom(Deduplication):
     def __post_init__(self) -> None:
         units, forms = (", ".join(map(repr, known)) for known in (UNITS, FORMS))
         require(self.unit in UNITS, f"unit={self.unit!r} must be one of {units}")
-        require(isinstance(self.ngram, int) and self.ngram >= 1, f"ngram={self.ngram!r} must be 1 or more")
+        require(
+            isinstance(self.ngram, int) and self.ngram >= 1, f"ngram={self.ngram!r} must be an integer of at least 1"
+        )
         in_range = isinstance(self.threshold, (int, float)) and 0 < self.threshold <= 1
         require(in_range, f"threshold={self.threshold!r} must be a number above 0 and at most 1")
         require(self.normalize in (None, *FORMS), f"normalize={self.normalize!r} must be None or one of {forms}")

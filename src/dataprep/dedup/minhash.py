@@ -189,7 +189,7 @@ class MinHash(Deduplication):
         Calling `update(b"five words of a shingle")` on the result adds a shingle of words. Needs the extra `dedup`.
         Raises PlanError if datasketch is older than 2.0, or if `columns=` is set.
         """
-        require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads the text alone")
+        require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads only the text")
         library = need("datasketch", extra="dedup")
         made = self.settings
         text = without(pa.array([docs.text_of(id_)], pa.large_string()), self.ignore_pattern)

@@ -104,7 +104,7 @@ class Deduplication(Estimator):
         """Replace the parameter `against` by a tuple of folders, or None if it names none; check `annotate`."""
         object.__setattr__(self, "against", folders_of(self.against) or None)
         text = isinstance(self.annotate, bool) or (isinstance(self.annotate, str) and self.annotate.isidentifier())
-        require(text, f"annotate={self.annotate!r} must be True, False, or the beginning of columns' names: 'near_'")
+        require(text, f"annotate={self.annotate!r} must be True, False, or a prefix for column names: 'near_'")
         keeps = not self.annotate or getattr(self, "keep", "") != "none"
         require(keeps, "annotate=True drops nothing, so keep='none' must be left out")
 

@@ -75,14 +75,14 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
     url = str(folder)
     at = files.join(url, RECORD)
     if not files.exists(at):
-        msg = f"{stage}: preset={url!r} must be a folder with {RECORD}, but has none; {REMEDY}"
+        msg = f"{stage}: preset={url!r} must be a folder that contains {RECORD}; {REMEDY}"
         raise PlanError(msg)
     try:
         record = files.read_json(at)
     except (CorruptShard, OSError):
         record = None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        msg = f"{stage}: {at} must be the record of a preset folder of format {FORMAT}; {REMEDY}"
+        msg = f"{stage}: {at} must describe a preset folder of format {FORMAT}; {REMEDY}"
         raise PlanError(msg)
     changed = [] if record.get("seal") == seal_of(record) else [RECORD]
     for kind in needed:
@@ -97,8 +97,8 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
             changed.append(files.name_of(about))
     if changed:
         msg = (
-            f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "
-            "removed; make it again with --replace, and pass other thresholds as parameters of the filter"
+            f"{stage}: {files.join(url, changed[0])} was sealed by `dataprep fit-language` and must not be changed or "
+            "removed; recreate it with --replace, and pass other thresholds as parameters of the filter"
         )
         raise PlanError(msg)
     return record

@@ -90,7 +90,7 @@ class Robots(Stage):
         if not self.agents or not all(isinstance(a, str) and AGENT.fullmatch(a) for a in self.agents):
             msg = (
                 f"Robots: agents={self.agents!r} must be a tuple of names such as ('CCBot', 'GPTBot'), without "
-                "versions and blanks, which no group of a robots.txt can name"
+                "versions or blanks, which no robots.txt group can name"
             )
             raise PlanError(msg)
         if self.unreadable not in {"keep", "drop"}:

@@ -149,7 +149,7 @@ class _Fit:
             if len(others) < FEW:
                 msg = (
                     f"the crawl sample must have at least {FEW} documents in other languages for the classifier, but "
-                    f"by their perplexity has {len(others)}; pass texts in other languages as other="
+                    f"judging by perplexity, it has {len(others)}; pass texts in other languages as other="
                 )
                 raise PlanError(msg)
         self._once("language", lambda: train_language(self.code, learnt, others, self.model))
@@ -228,7 +228,7 @@ def keep_of(stage: Language, labels: Any, scores: Any) -> Bools:
 
 def _check(code: str, word_split: str, quantile: Any, vocab_size: Any, order: Any, out: str) -> None:
     good = isinstance(code, str) and code.split() == [code] and code != OTHER
-    require(good, f"code={code!r} must be a word such as 'ary_Arab', and not {OTHER!r}")
+    require(good, f"code={code!r} must be a word such as 'ary_Arab', other than {OTHER!r}")
     require(isinstance(order, int) and 2 <= order <= 6, f"order={order!r} must be from 2 to 6")
     sized = isinstance(vocab_size, int) and not isinstance(vocab_size, bool) and vocab_size >= 10
     require(sized, f"vocab_size={vocab_size!r} must be a number of pieces, such as 32000")

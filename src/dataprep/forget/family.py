@@ -240,7 +240,7 @@ def _link_origin(member: Member, family: Family) -> None:
         if parent is None:
             member.outside.append((home, offset))
             if family.namesakes(home, member.folder):
-                member.unknown = f"made from {home.url}, of which no folder of this name here is a copy"
+                member.unknown = f"made from {home.url}, and no folder of this name here is a copy of it"
         elif parent is not member:
             member.made_of(parent, offset)
             if files.real(home.url) != files.real(parent.folder.url) and files.exists(home.url):
@@ -270,7 +270,7 @@ def _link_sources(member: Member, family: Family) -> None:
         if share.get("recipe") in known:
             member.sources[share["source"]] = known[share["recipe"]]
         else:
-            member.unknown = f"a mixture, of which the source {share['source']} was not found"
+            member.unknown = f"a mixture whose source {share['source']} was not found"
 
 
 def _link_by_order(family: Family) -> None:

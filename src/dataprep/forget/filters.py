@@ -37,13 +37,13 @@ def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str
             docs, stage = _input_of(member, steps, step), _bloom(**_stage(member, step))
         except (DataprepError, ValueError) as e:
             files.remove(url)
-            done = f"was removed, since it cannot be filled again ({' '.join(str(e).split())})"
+            done = f"was removed, since it cannot be rebuilt ({' '.join(str(e).split())})"
         else:
             files.remove(work)
             stage.fit(docs, runner_of(runner), work)
             owned.move((files.join(work, FILTER), url))
             files.remove(work)
-            done = f"was filled again from the {counted(docs.count, 'document')} that are left"
+            done = f"was rebuilt from the {counted(docs.count, 'document')} that are left"
         for table in (VERDICTS, SPANS):  # the receipt states the bytes that the filter has now
             receipts.restate(step.path(table).removesuffix("parquet") + "json", url)
         yield f"{url} {done}"

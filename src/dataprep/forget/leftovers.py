@@ -102,7 +102,7 @@ def _unknown(family: Family, lists: Mapping[Member, Ids]) -> Iterator[str]:
     for member in family.members if any(map(len, lists.values())) else ():
         is_apart = member.is_alone and not len(lists.get(member, NO_IDS))
         if why := member.unknown or ("it does not state what it was made from" if is_apart else ""):
-            yield f"{member.folder.url} ({why}: whether it has the documents is not known)"
+            yield f"{member.folder.url} ({why}: it is not known whether it has the documents)"
 
 
 def _made_of_texts(family: Family, _: Mapping[Member, Ids]) -> Iterator[str]:
@@ -125,6 +125,6 @@ _REPORT = re.compile(
 )
 _KINDS = {
     (".pt",): "a checkpoint trained on the text; it cannot resume on the new shards",
-    (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",
+    (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made from the texts by a step; recreate it",
 }
 _EXPORTED = re.compile(r"(\.ds|_document\.bin|/(train|val|test)(_\d{6})?\.bin)$")  # datatrove, Megatron, nanoGPT, llm.c

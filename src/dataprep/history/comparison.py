@@ -144,7 +144,7 @@ class _AscendingBatches:
         if self.now is not None:
             ids = B.ids(self.now)
             if int(ids[0]) <= self.before or (ids[1:] <= ids[:-1]).any():
-                msg = f"ids must ascend, but do not ascend after {B.show_id(max(self.before, 0))}; run both again"
+                msg = f"the ids are not in ascending order after {B.show_id(max(self.before, 0))}; run both again"
                 raise PlanError(msg)
             self.before, self.nothing = int(ids[-1]), self.now.slice(0, 0)
 
@@ -219,7 +219,7 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch, n: int) -> None:
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
         both = f"{found.a.url} and {found.b.url} were made from different input; compare results of the same input"
-        msg = f"document {id_} has two sources ({names}), so {both}"
+        msg = f"document {id_} has different sources ({names}), so {both}"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
     changed = pc.not_equal(left.column("text"), right.column("text"))

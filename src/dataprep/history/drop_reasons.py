@@ -56,8 +56,8 @@ def different_inputs(a: str, b: str) -> Iterator[str]:
     for number in sorted(set(one) & set(two)):
         if one[number].fingerprint != two[number].fingerprint:
             yield (
-                f"file {number} was {files.name_of(one[number].url)} and {files.name_of(two[number].url)}, which "
-                "are not the same: ids of it may name different documents"
+                f"file {number} was {files.name_of(one[number].url)} in A and {files.name_of(two[number].url)} in B, "
+                "which differ: its ids may refer to different documents"
             )
 
 

@@ -158,6 +158,6 @@ def _check_input(folder: Folder) -> None:
     homes = {url: home_of(url) for url in urls}  # of a Dataset; `dataprep forget` gives its shards other names
     missing = [url for url, home in homes.items() if home is None or not home.is_of_a_run]
     if missing or not rows:
-        what = f"its input {missing[0]} is not there" if missing else "it does not state its input"
+        what = f"its input {missing[0]} is missing" if missing else "it does not state its input"
         msg = f"{folder.url} is damaged, and {what}; nothing was removed; restore the input, or copies of the files"
         raise PlanError(msg)

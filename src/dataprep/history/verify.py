@@ -48,8 +48,8 @@ from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 from .verify_models import damaged_model, kind_of
 
 AGAIN = (
-    "`dataprep verify DIR --repair PIPELINE` restores it; of a script or another command, remove manifest.json and "
-    "run it again"
+    "`dataprep verify DIR --repair PIPELINE` restores it; if another program wrote it, remove manifest.json and "
+    "run that program again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
@@ -180,7 +180,7 @@ def _index(folder: Folder, runner: Runner) -> list[Problem]:
     problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
     items = [_StoredFile(folder.url, files.join(home, f["name"]), f["size"], f["hash"]) for f in written]
     problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
-    problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
+    problems += [Problem(name, "is in no receipt", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
 
 
@@ -221,7 +221,7 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
-        found = f"it states {counted(manifest.docs, 'document')}, its shards have {n:,}"
+        found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
         problems.append(Problem(MANIFEST, found, AGAIN))
     return [*problems, *_unnamed(folder, manifest)]
 
@@ -294,7 +294,7 @@ def _check(item: _StoredFile) -> list[Problem]:
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
     if files.size(url) != item.size:
-        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, {item.size:,} were written", AGAIN)]
+        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, but {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:
         return [Problem(item.name, "its content has changed since it was written", AGAIN)]
     return [] if item.docs is None else [Problem(item.name, what, AGAIN) for what in _rows(url, item.docs)]
@@ -310,9 +310,9 @@ def _rows(url: str, docs: int) -> Iterator[str]:
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:
-        yield f"has {counted(len(ids), 'document')}, the manifest states {docs:,}"
+        yield f"has {counted(len(ids), 'document')}, but the manifest states {docs:,}"
     if len(ids) and bool((np.asarray(ids[1:]) <= ids[:-1]).any()):
-        yield "its ids do not ascend"
+        yield "its ids are not in ascending order"
 
 
 def stated_totals(url: str) -> dict[str, Any]:

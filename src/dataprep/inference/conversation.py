@@ -131,7 +131,7 @@ class Conversation:
                 return ids
             spare -= len(ids) - most
         msg = (
-            f"the system's text is too long for this model, whose context is {self.model.context:,} tokens; shorten it "
+            f"the system prompt is too long for this model, whose context is {self.model.context:,} tokens; shorten it "
             "with /system"
         )
         raise PlanError(msg)

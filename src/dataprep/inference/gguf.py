@@ -50,10 +50,10 @@ def check_gguf(tok: Tokenizer | None, where: object) -> None:
         msg = f"{where} has no tokenizer, which a GGUF file must have; copy the tokenizer.json of its shards there"
         raise PlanError(msg)
     if isinstance(tok, LibraryTokenizer):
-        msg = f"{where} has a tokenizer of another library; export it without GGUF, and convert the folder with "
+        msg = f"{where} has a tokenizer from another library; export it without GGUF, and convert the folder with "
         raise PlanError(msg + "llama.cpp's convert_hf_to_gguf.py")
     if machine_name(tok.pattern) not in RULES:
-        msg = f"{where} has a tokenizer that cuts words as llama.cpp cannot ({tok.pattern!r}); train one with "
+        msg = f"{where} has a tokenizer whose pattern llama.cpp does not know ({tok.pattern!r}); train one with "
         raise PlanError(msg + 'pattern="gpt2", "gpt4" or "llama3", or export the model without GGUF')
 
 

@@ -85,7 +85,7 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
     for name, weight in wanted.items():
         given = tensors[name][: len(weight)] if name in OF_VOCABULARY else tensors[name]
         if given.shape != weight.shape:
-            msg = f"has {name} of shape {tuple(given.shape)} and must have {tuple(weight.shape)}, as config.json states"
+            msg = f"has {name} of shape {tuple(given.shape)}, but config.json requires {tuple(weight.shape)}"
             raise ReadError(msg, where)
         weight.copy_(given)
 

@@ -130,7 +130,7 @@ class _Terminal:
 
     def _system(self, text: str) -> None:
         self.talk.reset(text)
-        self._note("the conversation is cleared, and the system prompt is set" if text else "no system's text is set")
+        self._note("the conversation is cleared, and the system prompt is set" if text else "no system prompt is set")
 
     def _regen(self, _: str) -> None:
         self._print(self.talk.again())

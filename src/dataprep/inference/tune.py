@@ -58,7 +58,7 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if not 0 <= self.replay < 1:
-            msg = f"replay={self.replay} must be a share from 0 to below 1"
+            msg = f"replay={self.replay} must be a share: at least 0 and less than 1"
             raise PlanError(msg)
 
     def check(self) -> None:

@@ -113,7 +113,7 @@ def _check(docs: Dataset) -> None:
         from dataprep.read.chats.whatsapp.headers import TRIED  # imports Numba
 
         msg += f"tried: {TRIED}; "
-    msg += "name its platform with platform=, or set platform='chat' and line= for another form"
+    msg += "name its platform with platform=, or set platform='chat' and line= for another format"
     raise PlanError(msg)
 
 

@@ -86,7 +86,7 @@ class TextArchive(LimitedReader):
                 yield from self._documents(reader, part, member.name, expanded.before, stats)
             expanded.before += max(expanded.here, member.size) + 1
             if expanded.before >> POSITION_BITS:
-                msg = "its members have more than 1 TiB, the limit of ids; unpack it and read the folder"
+                msg = "its members have more than 1 TiB, the limit for document ids; unpack it and read the folder"
                 raise ReadError(msg, piece.url)
         if not found:
             shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "") or "nothing"

@@ -64,7 +64,7 @@ class Csv(JsonRecords):
 
     def remedy(self) -> str:
         """Return the advice for a file in which too many rows are bad."""
-        return "set delimiter= if it was not detected, double quotes inside quoted fields, or allow more with max_bad="
+        return "set delimiter= if not detected, double the quotes inside quoted fields, or allow more with max_bad="
 
     @classmethod
     def unchecked(cls, names: tuple[str, ...]) -> Csv:

@@ -221,7 +221,7 @@ def register(
         msg = f"suffixes={suffixes!r} must be a tuple of suffixes or file names in lower case, such as ('.log',)"
         raise PlanError(msg)
     if sniff is not None and (not callable(sniff) or not suffixes):
-        msg = f"sniff={sniff!r} must be a function of (head, url), with the suffixes of the files that it is shown"
+        msg = f"sniff={sniff!r} must be a function of (head, url), and needs suffixes= of the files to check"
         raise PlanError(msg)
     added = dataclasses.replace(format_of_reader(reader), name=name, suffixes=suffixes, sniff=sniff)
     others = {k: f for k, f in FORMATS.items() if k != name}

@@ -141,7 +141,7 @@ def _like(table: pa.Table, schema: pa.Schema, rows: RowSource, row: int) -> pa.T
     try:
         return table.select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:
-        msg = f"from row {row:,} on the columns have other types than before ({e}); cast them to the first rows' types"
+        msg = f"from row {row:,} on, the column types differ from those before ({e}); cast them to the first types"
         raise ReadError(msg, rows.source) from e
 
 

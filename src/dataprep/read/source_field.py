@@ -31,7 +31,7 @@ def field_path(source: str, text: str) -> tuple[str, ...]:
     form = f'source={source!r} must be "field:NAME" or "field:OUTER.INNER"; to name the source of files, write '
     require(bool(path) and all(path), form + "dp.read({NAME: PATH})")
     inside = path[0] == text or f"{text}.".startswith(f"{'.'.join(path)}.")
-    require(not inside, f"source={source!r} must be another field than the text; text={text!r} names it")
+    require(not inside, f"source={source!r} must differ from the text field, text={text!r}")
     return path
 
 

@@ -48,7 +48,7 @@ def parsed(
         msg = "it defines entities, which are not expanded; remove its document type"
         raise ReadError(msg, url, parser.CurrentByteIndex) from e
     except _DepthError as e:
-        msg = f"its elements are nested more than {MAX_DEPTH:,} deep, as no program writes them; fetch the file again"
+        msg = f"its elements are nested more than {MAX_DEPTH:,} deep, deeper than programs write; fetch the file again"
         raise ReadError(msg, url, max(0, parser.CurrentByteIndex)) from e
     yield
 

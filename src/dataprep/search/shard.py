@@ -176,8 +176,8 @@ class SuffixShard:
         url = self.url + kind
         found = files.size(url) if files.exists(url) else None
         if found != n * dtype.itemsize:
-            state = "is missing" if found is None else f"has {found:,} bytes, {n * dtype.itemsize:,} were written"
-            msg = f"{url} {state}; build the index again, which makes only the missing files"
+            state = "is missing" if found is None else f"has {found:,} bytes, but {n * dtype.itemsize:,} were written"
+            msg = f"{url} {state}; build the index again, which recreates only missing files"
             raise CorruptShard(msg)
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
@@ -201,7 +201,7 @@ class SuffixShard:
         Args:
             kind: the suffix of the file.
         """
-        return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
+        return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which recreates only damaged files")
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
         """Return the `limit` smallest text offsets in rows first to last - 1 of the suffix array, ascending."""

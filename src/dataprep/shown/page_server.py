@@ -68,7 +68,7 @@ class PageHandler(BaseHTTPRequestHandler):
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
         if self.path.partition("?")[0] != path:
-            self.say(HTTPStatus.NOT_FOUND, f"there is nothing to send to here; answers are at {path}")
+            self.say(HTTPStatus.NOT_FOUND, f"this address takes no requests; send them to {path}")
         elif kind != "application/json":
             self.say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
         elif not re.fullmatch(r"[0-9]+", length):
@@ -76,7 +76,7 @@ class PageHandler(BaseHTTPRequestHandler):
         elif len(length) > len(str(most)) or int(length) > most:
             self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {most:,} bytes")
         elif len(body := self.rfile.read(int(length))) < int(length):
-            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
+            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, but states {int(length):,}")
         else:
             self.close_connection = closing_now
             return body

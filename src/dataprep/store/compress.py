@@ -99,7 +99,7 @@ def _check_name(raw: BinaryIO, url: str) -> None:
         return
     is_now = KINDS[found] if found else "plain text"
     fix = f"rename it, so that its name ends with {found}" if found else f"rename it without {named}"
-    msg = f"its bytes are {is_now}, but its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
+    msg = f"its content is {is_now}, but its name indicates {KINDS.get(named, 'no compression')}; {fix}"
     raise ReadError(msg, url, 0)
 
 

@@ -58,7 +58,7 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 def join(url: str, *names: str) -> str:
     """Return `url/name/...`; works on every kind of URL, unlike `Path`. Raises PlanError if `url` is empty."""
-    require(url, "the path of a folder is empty, which would mean the root of all files; name one, such as out")
+    require(url, "the path of a folder is empty, which would mean the root folder; name one, such as out")
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 

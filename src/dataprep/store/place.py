@@ -30,7 +30,7 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
         for url in urls:
             if is_relative(url):
                 msg = (
-                    f"{url} was given in the working folder {given_in}, and this is now {now or 'deleted'}; "
+                    f"{url} is relative to the working folder {given_in}, which is now {now or 'deleted'}; "
                     "pass absolute paths, or change the folder (os.chdir) before you pass them"
                 )
                 raise PlanError(msg)

@@ -113,7 +113,7 @@ class Sample:
         wanted = min(sum(there.values()) * self.share, self.max_bytes)
         if most < wanted:
             msg = (
-                f"weights need {wanted * weights[first] / whole:,.0f} bytes of {first!r}, which has "
+                f"weights need {wanted * weights[first] / whole:,.0f} bytes of {first!r}, which has only "
                 f"{there[first]:,}; give it a smaller weight, or sample={most / sum(there.values()):.2g}"
             )
             raise PlanError(msg)
@@ -131,7 +131,7 @@ def _bins(sums: Bytes, want: float) -> int:
 def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None:
     unknown, missing = sorted(weights.keys() - there.keys()), sorted(there.keys() - weights.keys())
     if unknown or missing:
-        what = f"{unknown[0]!r}, which is not a source" if unknown else f"nothing for the source {missing[0]!r}"
+        what = f"{unknown[0]!r}, which is not a source" if unknown else f"no entry for the source {missing[0]!r}"
         sources = ", ".join(sorted(there)[:20]) + (" ..." if len(there) > 20 else "")
         msg = f"weights has {what}; give each source a weight, 0 to leave it out: {sources}"
         raise PlanError(msg)

@@ -52,7 +52,7 @@ def differences(given: str | Sequence[str] | None, unit: str, word_split: str) -
     if names == FINEWEB:
         require(
             unit == "word" and word_split == "regex",
-            ("normalize='fineweb' must have word_split='regex' and shingle='word'"),
+            ("normalize='fineweb' requires word_split='regex' and shingle='word'"),
         )
         return names
     known = ", ".join(map(repr, SWITCHES))

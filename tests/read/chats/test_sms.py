@@ -234,5 +234,5 @@ def test_nested_elements_are_refused(tmp_path) -> None:
     deep = "<a>" * 1_000_000
     path = tmp_path / "a.xml.gz"
     path.write_bytes(gzip.compress(f'<smses count="2"><sms address="1" date="1" type="2" body="x"/>{deep}'.encode()))
-    with pytest.raises(ReadError, match=r"its elements are nested, as no backup's are; make the backup again"):
+    with pytest.raises(ReadError, match=r"its elements are nested too deeply for a backup; make the backup again"):
         dp.read(str(path), format="sms", me="Noor").to_arrow()

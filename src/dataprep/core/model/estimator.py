@@ -71,7 +71,7 @@ class Estimator(Declared):
         """Return rows of documents to drop, sorted by id; raise PlanError if they are contradictory."""
         for name in ("id", "reason"):
             if name not in rows.column_names or rows[name].null_count:
-                msg = f"{self.name}: each row of documents to drop must have the column {name!r}, with a value"
+                msg = f"{self.name}: each row of documents to drop must have a value in the column {name!r}"
                 raise PlanError(msg)
         ids = rows["id"].to_numpy()
         if (ids[1:] <= ids[:-1]).any():

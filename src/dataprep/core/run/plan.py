@@ -231,7 +231,7 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
         if missing:
             msg = (
                 f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
-                f"stage has (there are {', '.join(columns)}); to make it from a field of the input's metadata, use "
+                f"stage has (available: {', '.join(columns)}); to make it from a field of the input's metadata, use "
                 f"dp.read(..., columns={missing}); the parameters of a function are named after columns"
             )
             raise PlanError(msg)

@@ -250,7 +250,7 @@ def common_dim(made: Sequence[dict[str, Any]]) -> int:
 
 def two_sizes(one: int, other: int) -> str:
     """Return the error message for an `embed` that returned vectors with `one` and with `other` dimensions."""
-    return f"embed returned vectors of {one} numbers and of {other}; all must have the same number"
+    return f"embed returned vectors of {one} and {other} numbers; all must have the same length"
 
 
 def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:

@@ -56,7 +56,7 @@ def verdicts_at(
     found = ((step, record) for step in steps if (record := index_in(step, str(fit.get("index")))) is not None)
     home, record = next(found, ("", None))
     if record is None:
-        msg = f"the candidates of {fit['stage']} are not stored any more (`dataprep prune` or `forget` removed them); "
+        msg = f"the candidates of {fit['stage']} are no longer stored (`dataprep prune` or `forget` removed them); "
         msg += "run its Pipeline again with replace=True"
         raise PlanError(msg)
     origins = (*[0] * record["old_parts"], *[n_older] * (record["parts"] - record["old_parts"]))

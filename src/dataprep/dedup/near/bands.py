@@ -127,7 +127,7 @@ def resolve(**given: Any) -> BandSettings:
         least = least_jaccard(threshold, measure)
         found = choose(least, RECALL if measure == "jaccard" else CONTAINED_RECALL)
         if found is None:
-            enough = f"{MAX_HASHES} hashes do not find {pairs}; set a higher threshold, or bands and rows"
+            enough = f"{MAX_HASHES} hashes are too few to find {pairs}; set a higher threshold, or bands and rows"
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
     made = BandSettings(
@@ -136,7 +136,7 @@ def resolve(**given: Any) -> BandSettings:
     require_integer("bands", made.bands, 1)
     require_integer("rows", made.rows, 1)
     hashes = made.bands * made.rows
-    too_many = f"bands={bands} and rows={rows} must be at most {MOST_HASHES:,} hashes, not {hashes:,}"
+    too_many = f"bands={bands} and rows={rows} must make at most {MOST_HASHES:,} hashes, not {hashes:,}"
     require(hashes <= MOST_HASHES, too_many)
     require(
         made.found(measure) >= LEAST,

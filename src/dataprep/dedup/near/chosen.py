@@ -44,11 +44,11 @@ def extra_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
 
 def check_pattern(pattern: Any) -> None:
     """Raise PlanError if `ignore_pattern=` is neither None nor a valid regular expression of RE2."""
-    require(pattern is None or (isinstance(pattern, str) and pattern), f"ignore_pattern={pattern!r} must be a text")
+    require(pattern is None or (isinstance(pattern, str) and pattern), f"ignore_pattern={pattern!r} must be a string")
     try:
         without(pa.array(["a"], pa.large_string()), pattern)
     except ValueError as e:  # also half a surrogate pair
-        msg = f"ignore_pattern={pattern!r} must be a regular expression in the syntax of RE2: {e}"
+        msg = f"ignore_pattern={pattern!r} must be a valid regular expression for RE2: {e}"
         raise PlanError(msg) from e
 
 

@@ -122,7 +122,7 @@ class Consent(Estimator):
             fits = {phone(one): one for one in present if is_abroad(one) and same_number(name, one)}
             if len(fits) > 1 and not is_abroad(name):
                 msg = f"the number {name!r} given to Consent may be {' or '.join(map(repr, sorted(fits.values())))}; "
-                msg += "write it with + and the country's code"
+                msg += "write it with + and the country code"
                 raise PlanError(msg)
         missing = [name for name in self.given if not self._meets(name, present)]
         if not missing:
@@ -231,7 +231,7 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
     place = "the list"
     if isinstance(given, str):
         if not given.strip():
-            msg = f"{stage} got an empty text in place of names; pass a file with one per line, or a tuple of names"
+            msg = f"{stage} got an empty string instead of names; pass a file with one per line, or a tuple of names"
             raise PlanError(msg)
         place = given
         try:
@@ -242,7 +242,7 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
             raise PlanError(msg) from e
     found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
     if not all(isinstance(n, str) for n in found):
-        msg = f"{stage} has {given!r} in place of names; pass a file with one per line, or a tuple of names"
+        msg = f"{stage} has {given!r} instead of names; pass a file with one per line, or a tuple of names"
         raise PlanError(msg)
     if not any(n.strip() for n in found):
         msg = f"{stage} has no names, since {place} is empty; pass a file with one per line, or a tuple of names"

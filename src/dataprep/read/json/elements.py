@@ -124,7 +124,7 @@ class ArrayStream(JsonStream):
     def close(self) -> None:
         """Raise ReadError if no array was found."""
         if not self.arrays:
-            msg = "no array has the name in records_in=; check the name"
+            msg = "no array has the name given as records_in=; check the name"
             raise ReadError(msg, self.url)
 
 

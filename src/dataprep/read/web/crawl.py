@@ -208,7 +208,7 @@ class Crawl(LimitedReader):
         stats.unread += _rows_of_broken(piece.url, archive, changed)
         apart = [position for position, reason, _ in segments.lost if reason == SEGMENTED]
         if apart:
-            detail = f"dropped {counted(len(apart), 'record')}, whose segments are not all in this file in order"
+            detail = f"dropped {counted(len(apart), 'record')} whose segments are missing from the file or out of order"
             stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
 
     def _finished(self, held: list[PageRecord], refused: list[Refusal]) -> Iterator[Record]:

@@ -276,7 +276,7 @@ class Shards:
                     found = self.read(f"{s.name}.{kind}", os.path.getsize)
                 if found != expected:
                     what = "it is missing" if found is None else f"it has {found:,} bytes"
-                    self._corrupt(s, kind, f"{what}, the manifest states {expected:,}")
+                    self._corrupt(s, kind, f"{what}, but the manifest states {expected:,}")
 
     def _corrupt(self, s: TokenShard, kind: str, what: str) -> None:
         msg = f"{self.path / s.name}.{kind}: {what}; {AGAIN}"

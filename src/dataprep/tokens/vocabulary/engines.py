@@ -61,7 +61,7 @@ def check_agreement(
     ids = [vocab.get(token, -1) for token in made]
     if len(set(made)) < len(made) or len(vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
         msg = (
-            "the merges must make each token once, in the order of the ids, as tiktoken requires; "
+            "the merges must produce each token once, in the order of the ids, as tiktoken requires; "
             "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
         )
         raise PlanError(msg)

@@ -122,7 +122,7 @@ def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
     try:
         regex = Regex(pattern)
     except Exception as e:
-        msg = f"pattern={pattern!r:.100} must be a name or a regular expression of Oniguruma: {e}"
+        msg = f"pattern={pattern!r:.100} must be a name or a valid regular expression for Oniguruma: {e}"
         raise PlanError(msg) from e
     return pre_tokenizers.Sequence([pre_tokenizers.Split(regex, "isolated"), byte_level])
 

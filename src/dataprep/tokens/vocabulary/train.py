@@ -98,7 +98,7 @@ def train_bpe(
     n_merges = vocab_size - 256 - len(names)
     token_dtype(vocab_size, dtype)
     if n_merges < 0:
-        msg = f"vocab_size={vocab_size} must be at least 256 bytes and {len(names)} special tokens = {256 + len(names)}"
+        msg = f"vocab_size={vocab_size} must be at least {256 + len(names)}: 256 bytes and {len(names)} special tokens"
         raise PlanError(msg)
     split = split or Split(val=val, seed=split_seed)
     plan = Sample(

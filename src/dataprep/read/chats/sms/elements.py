@@ -116,7 +116,7 @@ def _parser(found: list[Element], url: str, backup: Backup) -> expat.XMLParserTy
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            msg = "its elements are nested, as no backup's are; make the backup again"
+            msg = "its elements are nested too deeply for a backup; make the backup again"
             raise ReadError(msg, url, parser.CurrentByteIndex)
         if depth == 1:
             _check_root(tag, url)
