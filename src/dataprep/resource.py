@@ -43,7 +43,7 @@ class Resource:
     _identity: str = field(init=False, compare=False)  # of the loader: a worker gets a copy of it with every task
 
     def __post_init__(self) -> None:
-        require(callable(self.loader), f"Resource must be given a function that loads, not {self.loader!r:.80}")
+        require(callable(self.loader), f"Resource must be given a loader function, not {self.loader!r:.80}")
         good = isinstance(self.version, (str, int)) and not isinstance(self.version, bool) and self.version != ""
         require(good, f"version={self.version!r} must be a string or number that identifies what is loaded")
         needed = [p for p in _parameters(self.loader) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

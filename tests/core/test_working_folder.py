@@ -324,7 +324,7 @@ def test_a_folder_that_was_deleted_is_named(tmp_path, monkeypatch):
         path.unlink()
     gone.rmdir()
     assert here() == ""
-    with pytest.raises(PlanError, match="this is now deleted"):
+    with pytest.raises(PlanError, match="which is now deleted"):
         docs.to_arrow()
     monkeypatch.undo()
 

@@ -177,7 +177,7 @@ def _read(language: str, configs: str) -> dict[str, Any]:
     if not files.exists(url):
         known = [files.name_of(found).removesuffix(".yml") for found in files.expand(configs) if found.endswith(".yml")]
         near = difflib.get_close_matches(str(language), known, 3, 0.5) or known[:3]
-        which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "that of a NAME.yml"
+        which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "a .yml file's name"
         msg = f"FineWeb2: language={language!r} must be {which} in configs={configs!r}, a copy of fineweb-2/configs"
         raise PlanError(msg)
     yaml, text = need("yaml", extra="hf"), read_list("FineWeb2", url)

@@ -130,7 +130,7 @@ def _question(url: str, n: int, line: bytes) -> Question:
         raise ReadError(msg, url) from e
     prompts = [name for name in PROMPTS if isinstance(row, dict) and name in row]
     if len(prompts) != 1 or not isinstance(row[prompts[0]], str):
-        msg = f"line {n:,} must have a text `prompt` or `question`, and only one of them"
+        msg = f"line {n:,} must have either a `prompt` or a `question`, as text"
         raise ReadError(msg, url)
     choices, answer = row.get("choices"), row.get("answer")
     if not (isinstance(choices, list) and len(choices) > 1 and all(isinstance(c, str) and c for c in choices)):

@@ -85,7 +85,7 @@ def _check_names(data: Any, source: str) -> None:
         names = getattr(data, "column_names", getattr(data, "columns", ()))
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
-        msg = f"the table has several columns named {twice!r}; a name must occur once: rename or drop the others"
+        msg = f"the table has several columns named {twice!r}; names must be unique: rename or drop the others"
         raise ReadError(msg, source)
 
 

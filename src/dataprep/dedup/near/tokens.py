@@ -61,7 +61,7 @@ class Tokens:
         if hasattr(engine, "encode_batch") and hasattr(engine, "to_str"):
             return cls._of_json(engine.to_str(), "tokenizer")
         msg = (
-            f"shingle={given!r} must be 'word', 'char', a name of tiktoken such as 'o200k_base', the path of a "
+            f"shingle={given!r} must be 'word', 'char', a tiktoken encoding such as 'o200k_base', the path of a "
             "tokenizer.json, or a tokenizer object"
         )
         raise PlanError(msg)

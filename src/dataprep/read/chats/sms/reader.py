@@ -85,7 +85,7 @@ class Sms(ChatReader):
                 yield batch_of(rows, chats, np.array(good), piece)
         stats.count("sms.repaired", backup.n_repaired)
         if backup.stated not in {None, n}:
-            log.warning("%s: the file states %d messages and has %d; it may be incomplete", piece.url, backup.stated, n)
+            log.warning("%s: the file states %d messages but has %d; it may be incomplete", piece.url, backup.stated, n)
         trust.close()
 
     def _row(self, one: Element, names: Mapping[str, str]) -> tuple[MessageRow | None, str]:
