@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -42,7 +43,7 @@ def ask(server, path, method="GET", token=None, **headers):
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, f"/{server.token if token is None else token}/{path}", headers=named)
         reply = connection.getresponse()
-        return reply.status, reply.headers, reply.read().decode()
+        return reply.status, reply.headers, reply.read().decode(errors="replace")
     finally:
         connection.close()
 
@@ -123,6 +124,21 @@ def test_hidden_names_are_shown_nowhere(tmp_path, serve) -> None:
     assert set(texts.values()) == {None}
 
 
+def test_a_hidden_document_is_not_shown_by_its_copy_in_another_dataset(tmp_path, serve) -> None:
+    """A document that equals one of `against=`, dropped before Pseudonyms: neither text is shown."""
+    line = f"[01.02.2024 10:00] <{PERSON}> I said to you, one lamp\n"
+    (tmp_path / "old.txt").write_text(line, encoding="utf-8")
+    (tmp_path / "new.txt").write_text(line + line.replace("one lamp", "another word"), encoding="utf-8")
+    form = {"format": "chat", "line": "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"}
+    old = dp.Pipeline().run(dp.read(str(tmp_path / "old.txt"), **form), out=str(tmp_path / "old"))
+    stages = (dp.Exact(against=old.url), dp.chats.Pseudonyms(key=b"0123456789abcdef"))
+    server = serve(dp.Pipeline(*stages).run(dp.read(str(tmp_path / "new.txt"), **form), out=str(tmp_path / "out")).url)
+    (one,) = json.loads(ask(server, "0/drops")[2])["drops"]
+    found = json.loads(ask(server, f"0/pair?id={one['id']}")[2])["pair"]
+    assert (found["dropped"], found["kept"], found["kept_source"]) == (None, None, None)
+    assert "lamp" not in ask(server, f"0/document?id={one['id']}")[2]
+
+
 def test_private_data_is_shown_as_later_stages_replace_it(tmp_path, serve) -> None:
     """The texts of documents that a stage before PII dropped."""
     texts = [f"please write to someone{i % 3}@mail.example about the third lamp of the harbour" for i in range(6)]
@@ -135,6 +151,14 @@ def test_private_data_is_shown_as_later_stages_replace_it(tmp_path, serve) -> No
     said += [ask(server, f"0/titles?ids={','.join(ids)}")[2], ask(server, "0/search?text=harbour")[2]]
     assert not any("someone" in text for text in said)
     assert all("lamp of the harbour" in text for text in said[:3])
+
+
+def test_many_requests_at_once_are_answered(rich, serve) -> None:
+    """DuckDB refuses to open two cursors of a connection at once."""
+    server = serve(rich)
+    with ThreadPoolExecutor(8) as threads:
+        paths = ["0/clusters", "0/drops", "0/review", "0/export?list=drops"] * 60
+        assert {status for status, _, _ in threads.map(lambda path: ask(server, path), paths)} == {200}
 
 
 def test_the_index_follows_the_folder(rich, tmp_path, serve) -> None:

@@ -223,6 +223,72 @@ def test_runs_are_compared_as_by_diff(tmp_path) -> None:
         assert ["changed", "HORSE"] in text["after"]
 
 
+def numbered(place, name: str, numbers) -> dp.Dataset:
+    """Texts of 40 words, those of neighbouring numbers alike, as a Dataset of one source."""
+    rows = [{"text": " ".join([*(f"w{n // 3}x{i}" for i in range(39)), str(n % 3)])} for n in numbers]
+    (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return dp.read(str(place / f"{name}.jsonl"))
+
+
+def test_stages_of_the_same_name_in_several_datasets_are_told_apart(tmp_path) -> None:
+    """The table of sources has the drops of both, what was read is counted once, and each MinHash can be chosen."""
+    docs = numbered(tmp_path, "in", [*range(30), *range(30), 0])
+    first = dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.97)).run(docs, out=str(tmp_path / "run" / "a"))
+    dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.6)).run(first, out=str(tmp_path / "run" / "b"))
+    dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "in", range(9)), out=str(tmp_path / "run" / "c"))
+    index = ExploredRun(str(tmp_path / "run")).index()
+    found = ask(overview.matrix, index)
+    (row,) = found["sources"]
+    removed = {(found["columns"][n]["stage"], found["columns"][n]["reason"]): docs for n, docs, _ in row["removed"]}
+    for (stage, reason), docs in removed.items():
+        assert docs == ask(lists.drops, index, stage=stage, reason=reason)["total"]
+    assert removed == {("Exact", "duplicate"): 31, ("MinHash", "near_duplicate"): 20}
+    assert row["read"] == found["read"]
+    assert (row["read"]["docs"], row["kept"]["docs"]) == (70, 19)
+    names = [one["stage"] for one in ask(thresholds.thresholds, index)["stages"]]
+    assert names == ["a/MinHash", "b/MinHash"]
+    own = zip(names, ("0.97", "0.6"), strict=True)
+    assert [ask(thresholds.threshold, index, stage=name, at=at)["dropped"] for name, at in own] == [0, 20]
+    with pytest.raises(Exception, match="which has 'a/MinHash', 'b/MinHash'"):
+        ask(thresholds.threshold, index, stage="MinHash", at="0.6")
+
+
+def test_clusters_of_documents_in_other_datasets(tmp_path) -> None:
+    """The id of a document in another Dataset may be that of another document here; private data is replaced there."""
+    mail = "write to jane.roe@mail.example about "
+    texts = [f"{mail if n == 4 else ''}the lamp of harbour {n} has {n} doors and no key" for n in range(6)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in [*texts[::-1], texts[0]]))
+    old = dp.Pipeline().run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "old"))
+    stages = (dp.Exact(against=old.url), dp.PII())
+    out = dp.Pipeline(*stages).run(dp.read(str(tmp_path / "new.jsonl")), out=str(tmp_path / "new"))
+    index = ExploredRun(out.url).index()
+    found = ask(lists.clusters, index)["clusters"]
+    assert len(found) == len(texts)
+    for one in found:
+        inside = ask(lists.cluster, index, id=one["root"], home=one["home"])
+        assert inside["cluster"] == one
+        assert {drop["duplicate_of"] for drop in inside["drops"]} == {one["root"]}
+        shown = [ask(pair, index, id=drop["id"])["pair"] for drop in inside["drops"]]
+        assert {two["root_dataset"] for two in shown} == {one["home"]}
+        assert "jane" not in json.dumps(shown)
+    assert ask(lists.cluster, index, id=found[0]["root"], home="elsewhere")["cluster"] is None
+
+
+def test_what_another_run_forgets_is_not_shown_at_other_thresholds(tmp_path) -> None:
+    """The texts at the border are read each time, as they may be those of another run."""
+    from dataprep.forget.forget import forget
+
+    old = dp.Pipeline().run(numbered(tmp_path, "old", range(0, 9, 3)), out=str(tmp_path / "old"))
+    near = dp.MinHash(threshold=0.6, against=old.url)
+    index = ExploredRun(dp.Pipeline(near).run(numbered(tmp_path, "new", (1,)), out=str(tmp_path / "new")).url).index()
+    (before,) = ask(thresholds.threshold, index, at="0.99")["back_pairs"]
+    assert before["kept"] is not None
+    forget(old.url, [before["duplicate_of"]])
+    (after,) = ask(thresholds.threshold, index, at="0.99")["back_pairs"]
+    assert after["kept"] is None
+
+
 def few(text: str) -> bool:
     """Keep texts with a small number."""
     return int(text.split()[6]) < 15

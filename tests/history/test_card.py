@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+import dataprep as dp
 from dataprep.core.model.batch import parse_id
 from dataprep.history import review
 from dataprep.history.card import card
@@ -46,6 +47,14 @@ def test_a_card_has_stages_sources_settings_and_judgements(rich) -> None:
     assert "threshold=0.7" in text
     assert "\x07" not in text
     assert "Review" not in card(str(rich))
+
+
+def test_duplicates_without_a_survivor_are_a_known_problem(tmp_path) -> None:
+    """The sentence names the stages as they are written."""
+    (tmp_path / "in.jsonl").write_text('{"text": "one lamp"}\n{"text": "one lamp"}\n{"text": "two lamps"}\n')
+    docs = dp.read(str(tmp_path / "in.jsonl"))
+    out = dp.Pipeline(dp.Exact(), dp.Gopher()).run(docs, out=str(tmp_path / "out")).url
+    assert "was dropped later (1 by Gopher: too_few_words)." in card(out)
 
 
 @pytest.mark.parametrize(("n", "size"), [(0, "n<1K"), (999, "n<1K"), (1_001, "1K<n<10K"), (2_000_000, "1M<n<10M")])

@@ -44,11 +44,11 @@ def threshold(
                  {"source": name, "back": back, "new": new} for name, (back, new) in one.by_source.items()]}
             for one in found
         ]  # fmt: skip
-        run = {"stage": step.label, "threshold": step.threshold, "dropped": step.fit["dropped"]}
+        run = {"stage": step.name, "threshold": step.threshold, "dropped": step.fit["dropped"]}
         print_json({"schema": SCHEMA, "folder": folder, "run": run, "thresholds": rows})
         return
     console = Screen()
-    head = f"{step.label} dropped {counted(step.fit['dropped'], 'document')} at the threshold {step.threshold:g}"
+    head = f"{step.name} dropped {counted(step.fit['dropped'], 'document')} at the threshold {step.threshold:g}"
     console.print(escape(head), highlight=False, soft_wrap=True)
     table = table_of("threshold", "dropped", "came back", "newly dropped", "recall")
     for one in found:

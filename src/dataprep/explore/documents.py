@@ -84,6 +84,7 @@ def pair_of(index: RunIndex, documents: DocumentsAsRead, drop: Drop) -> dict[str
         "kept_source": None if rows[1] is None else rows[1]["source"],
         "dropped": _side(texts[0], sides[0]), "kept": _side(texts[1], sides[1]),
         "root": None if end["root"] is None else show_id(end["root"]),
+        "root_dataset": None if end["home"] is None else index.homes[end["home"]],
         "end_stage": end["end_stage"], "end_reason": end["end_reason"],
     }  # fmt: skip
 

@@ -65,6 +65,7 @@ class RunIndex:
         lost: the clusters without a survivor.
         names: the distinct stages, reasons and sources of the drops, and as "kept" the sources of kept documents.
         kept: results that views keep until the index is rebuilt.
+        one_at_a_time: held while a cursor is made, as DuckDB refuses to make two at once in several threads.
     """
 
     url: str
@@ -76,10 +77,13 @@ class RunIndex:
     database: Any
     names: dict[str, list[str]] = field(default_factory=dict)
     kept: dict[object, Any] = field(default_factory=dict)
+    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Return the rows of a query as dicts; `values` are those of its question marks."""
-        with contextlib.closing(self.database.cursor()) as cursor:
+        with self.one_at_a_time:
+            own = self.database.cursor()
+        with contextlib.closing(own) as cursor:
             found = cursor.execute(query, list(values))
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
@@ -178,17 +182,13 @@ class ExploredRun:
         with self._one_at_a_time:
             now = records(self.url)
             if self._index is None or now != self._of:
-                if self._index is not None:
-                    self._index.database.close()  # what it holds may have been forgotten
-                self._index = None
+                self._index = None  # freed when the last request that reads it ends; DuckDB refuses to close it before
                 self._index, self._of = made(self.url), now
             return self._index
 
     def close(self) -> None:
         """Free the index."""
         with self._one_at_a_time:
-            if self._index is not None:
-                self._index.database.close()
             self._index = None
 
 

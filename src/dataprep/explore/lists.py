@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataprep.core.model.batch import parse_id, show_id
+from dataprep.unicode.valid import printable
 
 from .index import RunIndex
 from .view_query import ViewQuery
@@ -99,14 +100,19 @@ def all_rows(index: RunIndex, which: str, asked: ViewQuery) -> list[dict[str, An
 def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the cluster of a document, and a page of its dropped documents, the least similar first.
 
-    Parameters: id, the kept document; or a dropped one.
+    Parameters: id, the kept document; or a dropped one. home, the Dataset of the kept document, as `clusters` returns
+    it; if it is missing, the document is one of the run.
     """
-    id_ = parse_id(asked.text("id"))
-    found = index.rows(
-        "SELECT * FROM clusters WHERE (root, home) IN (SELECT (root, home) FROM members WHERE id = ?) "
-        "OR (root = ? AND home = 0) LIMIT 1",
-        [id_, id_],
-    )
+    id_, home = parse_id(asked.text("id")), asked.text("home")
+    if home:
+        homes = [number for number, one in enumerate(index.homes) if one is not None and printable(one) == home]
+        found = index.rows("SELECT * FROM clusters WHERE root = ? AND list_contains(?, home) LIMIT 1", [id_, homes])
+    else:
+        found = index.rows(
+            "SELECT * FROM clusters WHERE (root, home) IN (SELECT (root, home) FROM members WHERE id = ?) "
+            "OR (root = ? AND home = 0) LIMIT 1",
+            [id_, id_],
+        )
     if not found:
         return {"cluster": None, "drops": []}
     rows = index.rows(

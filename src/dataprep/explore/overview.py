@@ -82,22 +82,26 @@ def suspected_by_text(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
 def matrix(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     """Return, for each source, the amounts read and kept, and the amount removed for each stage and reason."""
     stages = index.amounts.stages
-    columns = [(stage.name, reason, stage.total(stage.dropped[reason])) for stage in stages for reason in stage.reasons]
-    columns += [(stage.name, CUT, Amount(0, stage.cut)) for stage in stages if stage.cut]
-    heads = [{"stage": stage, "reason": reason, "style": style_of(stage, reason), **asdict(total)}
-             for stage, reason, total in columns]  # fmt: skip
-    by_source: dict[str, list[list[int]]] = {name: [] for name in index.amounts.sources}
-    for number, (name, reason, _) in enumerate(columns):
-        stage = next(one for one in stages if one.name == name and (reason == CUT or reason in one.dropped))
+    columns = [(stage, reason, stage.total(stage.dropped[reason])) for stage in stages for reason in stage.reasons]
+    columns += [(stage, CUT, Amount(0, stage.cut)) for stage in stages if stage.cut]
+    heads: dict[tuple[str, str], Amount] = {}  # stages of the same name, of several Datasets, share a column
+    by_source: dict[str, dict[tuple[str, str], Amount]] = {name: {} for name in index.amounts.sources}
+    for stage, reason, total in columns:
+        key = stage.name, reason
+        heads.setdefault(key, Amount()).__iadd__(total)
         for source, amount in _amounts(stage, reason):
             if amount.docs or amount.bytes:
-                by_source.setdefault(source, []).append([number, amount.docs, amount.bytes])
+                by_source.setdefault(source, {}).setdefault(key, Amount()).__iadd__(amount)
+    numbers = {key: number for number, key in enumerate(heads)}
     rows = [
-        {"source": name, "read": asdict(read), "kept": asdict(kept), "removed": by_source[name]}
+        {"source": name, "read": asdict(read), "kept": asdict(kept),
+         "removed": [[numbers[key], amount.docs, amount.bytes] for key, amount in by_source[name].items()]}
         for name, (read, kept) in index.amounts.sources.items()
-    ]
+    ]  # fmt: skip
     return {
-        "columns": heads, "sources": rows,
+        "columns": [{"stage": stage, "reason": reason, "style": style_of(stage, reason), **asdict(total)}
+                    for (stage, reason), total in heads.items()],
+        "sources": rows,
         "read": asdict(index.amounts.read), "kept": asdict(index.amounts.kept),
     }  # fmt: skip
 

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from dataprep.errors import DataprepError, PlanError, shown
@@ -36,6 +36,7 @@ from .view_query import ViewQuery
 
 log = logging.getLogger("dataprep")
 
+R = TypeVar("R")
 ADDRESS = "127.0.0.1"
 MOST_BYTES = 1 << 16  # of a judgement
 VIEWS: dict[str, Callable[[RunIndex, ViewQuery], dict[str, Any]]] = {
@@ -94,7 +95,7 @@ class ExploreServer(ThreadingHTTPServer):
         return host in (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
 
     def view(self, run: str, name: str, asked: ViewQuery) -> dict[str, Any]:
-        """Return the data of a view of a run; try again if a result was replaced in the meantime.
+        """Return the data of a view of a run.
 
         - run: the number of the run, as text.
 
@@ -103,17 +104,11 @@ class ExploreServer(ThreadingHTTPServer):
         chosen, of = VIEWS[name], self._run(run)
         other = self._run(asked.text("with") or run).url  # a folder is never taken from a request
         asked = ViewQuery({**asked.given, "other": other})
-        index = of.index()
-        try:
-            return chosen(index, asked)
-        except Exception:
-            if (again := of.index()) is index:
-                raise
-            return chosen(again, asked)
+        return _with_index(of, lambda index: chosen(index, asked))
 
     def export(self, run: str, asked: ViewQuery) -> tuple[bytes, str, str]:
         """Return a list as a file, as `exported` does. Raises KeyError if there is no such run."""
-        return export.exported(self._run(run).index(), asked)
+        return _with_index(self._run(run), lambda index: export.exported(index, asked))
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:
         """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError for an invalid answer."""
@@ -127,6 +122,17 @@ class ExploreServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the names in the library
         """Log one sentence about an error that a connection ended with; the server continues."""
         log.warning("%s", shown(str(sys.exc_info()[1] or "a request failed")))
+
+
+def _with_index(of: ExploredRun, made: Callable[[RunIndex], R]) -> R:
+    """Return what a function makes of the index of a run; once more if a result was replaced meanwhile."""
+    index = of.index()
+    try:
+        return made(index)
+    except Exception:
+        if (again := of.index()) is index:
+            raise
+        return made(again)
 
 
 def _user() -> str:
@@ -211,6 +217,9 @@ class _ExploreHandler(PageHandler):
             self.say(HTTPStatus.NOT_FOUND, "there is no such page")
         except (DataprepError, ValueError) as e:
             self.say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+        except Exception as e:  # noqa: BLE001 - as of a view
+            log.warning("%s: %s", type(e).__name__, shown(str(e)))
+            self.say(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(e).__name__}: {shown(str(e))}")
         else:
             length, disposition = str(len(data)), f'attachment; filename="{name}"'
             self.head(HTTPStatus.OK, kind, {"Content-Length": length, "Content-Disposition": disposition})

@@ -25,7 +25,7 @@ def thresholds(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     found = []
     for step in minhash_steps(index.url):
         stops = sorted({round(step.threshold + shift, 2) for shift in STOPS if 0 < step.threshold + shift <= 1})
-        found.append({"stage": step.label, "threshold": step.threshold, "dropped": step.fit["dropped"], "stops": stops,
+        found.append({"stage": step.name, "threshold": step.threshold, "dropped": step.fit["dropped"], "stops": stops,
                       "folder": step.folder.url})  # fmt: skip
     return {"stages": found}
 
@@ -36,11 +36,10 @@ def threshold(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     The numbers are those of a full run with the same bands. Raises the errors of `at_thresholds`.
     """
     step, at = minhash_of(index.url, asked.text("stage") or None), asked.number("at")
-    key = (threshold, step.label, at)
+    key = (threshold, step.name, at)
     if key not in index.kept:
-        (found,) = at_thresholds(step, [at], Serial(), MOST_EXAMPLES)
-        index.kept[key] = _shown(index, step, found)
-    return dict(index.kept[key])
+        (index.kept[key],) = at_thresholds(step, [at], Serial(), MOST_EXAMPLES)
+    return _shown(index, step, index.kept[key])  # texts are not kept, as those of other runs may be forgotten
 
 
 def _shown(index: RunIndex, step: MinHashStep, found: OtherThreshold) -> dict[str, Any]:

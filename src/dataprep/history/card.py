@@ -75,7 +75,7 @@ def _duplicates(url: str) -> Iterator[str]:
     lost = clusters.find_clusters(url).no_survivor()
     if lost.n:
         yield "## Known problems"
-        yield f"{str(lost).capitalize()}."
+        yield f"{lost}."
 
 
 def _judgements(url: str, stages: Sequence[StageStats]) -> Iterator[str]:

@@ -173,7 +173,8 @@ def amounts_of(finals: Mapping[str, Dataset]) -> RunAmounts:
     """Return the amounts in a run. `finals` are its Datasets by folder, without those saved for Estimators."""
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
     inputs = inputs_of(finals)
-    return RunAmounts(stages, inputs, *_ends(finals, inputs), source_amounts(stages, _kept_of(finals, inputs)))
+    sources = source_amounts(stages, _read_of(finals, inputs), _kept_of(finals, inputs))
+    return RunAmounts(stages, inputs, *_ends(finals, inputs), sources)
 
 
 def inputs_of(finals: Mapping[str, Dataset]) -> dict[str, list[str]]:
@@ -202,6 +203,16 @@ def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> 
         for name, amount in ran[-1].out.items() if ran else ():
             found.setdefault(name, Amount()).__iadd__(amount)
         waiting += [] if ran else inputs[url]  # a join has the documents of its inputs
+    return found
+
+
+def _read_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> dict[str, Amount]:
+    """Return the amount of each source that was read into the Datasets that no other Dataset of the run precedes."""
+    found = dict[str, Amount]()
+    for url in set().union(*(_above(one, inputs) for one in _last(finals, inputs))):
+        ran = [] if inputs[url] else [stage for stage in finals[url].stats if stage.docs_in]
+        for name, amount in ran[0].into.items() if ran else ():
+            found.setdefault(name, Amount()).__iadd__(amount)
     return found
 
 
@@ -242,18 +253,21 @@ def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tup
     return read, kept
 
 
-def source_amounts(stages: list[StageStats], kept: Mapping[str, Amount]) -> dict[str, tuple[Amount, Amount]]:
+def source_amounts(
+    stages: list[StageStats], read: Mapping[str, Amount], kept: Mapping[str, Amount]
+) -> dict[str, tuple[Amount, Amount]]:
     """Return (amount read, amount kept at the end) of each source, most bytes first.
 
     If stages hide the names of sources, the amount read of a hidden source is the amount after the last of these
     stages.
 
+    - read: the first amounts; for a source that is not in it, the amount that the first stage with it received.
     - kept: the second amounts.
     """
-    found: dict[str, tuple[Amount, Amount]] = {}
+    found = {name: (amount, kept.get(name, Amount())) for name, amount in read.items()}
     for stage in stages:
-        for name, read in stage.into.items():
-            found.setdefault(name, (read, kept.get(name, Amount())))
+        for name, amount in stage.into.items():
+            found.setdefault(name, (amount, kept.get(name, Amount())))
     for stage in stages:
         if HIDDEN in stage.out and HIDDEN in found:
             found[HIDDEN] = (found[HIDDEN][0], stage.out[HIDDEN])

@@ -12,7 +12,7 @@ from dataprep.core.inputs import look_up
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
 from dataprep.core.output.forget_list import REASON, listed
-from dataprep.core.output.layout import CUTS, DROPS, Folder
+from dataprep.core.output.layout import CUTS, DROPS, STEPS, Folder
 from dataprep.core.output.run_folder import datasets
 
 from .remade import masking
@@ -88,14 +88,7 @@ class DocumentsAsRead:
         row, data = self.row(id_), self.text(id_, drop.folder, drop.stage)
         if row is None:
             return None
-        text = row["text"] if data is None else data.decode()
-        if drop.stage not in self._masking:
-            self._masking[drop.stage] = masking(self.url, after=drop.stage)
-        later = self._masking[drop.stage]
-        for stage in later or ():
-            text = stage.masked([text])[0]
-        text = "" if later is None else text
-        return {**row, "text": text}
+        return {**row, "text": self._masked(row["text"] if data is None else data.decode(), drop)}
 
     def dropped(self, drop: Drop) -> Row | None:
         """Return a dropped document; None if it is in no Dataset or input, or if it was forgotten."""
@@ -104,15 +97,28 @@ class DocumentsAsRead:
     def survivor(self, drop: Drop) -> Row | None:
         """Return the document kept in place of a dropped one; None if there is none, or if it cannot be read.
 
-        If the kept document is in another Dataset, it is read from that Dataset.
+        If the kept document is in another Dataset, it is read from that Dataset, and private data is replaced as in the
+        dropped document, which may have the same. It is not returned if a stage hides the dropped document.
         """
         if drop.duplicate_of is None:
             return None
         if drop.duplicate_of_dataset is None:
             return self.as_read(drop.duplicate_of, drop)
+        if Folder(drop.folder.partition(f"/{STEPS}/")[0]).origin is None and self.row(drop.id) is None:
+            return None
         beside = posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset))
         home = next((url for url in (drop.duplicate_of_dataset, beside) if Folder(url).is_dataset), None)
-        return None if home is None else DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
+        row = None if home is None else DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
+        return None if row is None else {**row, "text": self._masked(str(row["text"]), drop)}
+
+    def _masked(self, text: str, drop: Drop) -> str:
+        """Return a text with private data replaced as by the stages after that of a drop; "" if one cannot be made."""
+        if drop.stage not in self._masking:
+            self._masking[drop.stage] = masking(self.url, after=drop.stage)
+        later = self._masking[drop.stage]
+        for stage in later or ():
+            text = stage.masked([text])[0]
+        return "" if later is None else text
 
     def _last(self, folders: Sequence[str], id_: int) -> Row | None:
         found = (row for url in reversed(folders) if (row := self._rows(url).get(id_)) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.again import verdicts_at
 from dataprep.dedup.near.bands import least_jaccard, p_candidate
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 from .clusters import UNKNOWN, sources_of
 
@@ -60,6 +61,7 @@ class MinHashStep:
         folder: the folder of its Dataset.
         fit: the entry of the manifest about it.
         label: its name in the manifest.
+        name: the label; behind the name of the folder and a slash if several Datasets of the run have this label.
         keep: its parameter `keep`.
         n_older: the number of Datasets in its parameter `against`.
         fields: its parameters, as the manifest states them.
@@ -68,6 +70,7 @@ class MinHashStep:
     folder: Folder
     fit: dict[str, Any]
     label: str
+    name: str
     keep: str
     n_older: int
     fields: dict[str, Any]
@@ -86,22 +89,28 @@ class MinHashStep:
 def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
     """Return a MinHash of the run in the folder `url`.
 
-    - stage: the label of the MinHash; None for the only one.
+    - stage: the name of the MinHash, as in `MinHashStep.name`; None for the only one.
 
-    Raises PlanError if no MinHash has this label, or if there are several and `stage` is None.
+    Raises PlanError if no MinHash has this name, or if there are several and `stage` is None.
     """
     found = minhash_steps(url)
-    chosen = [step for step in found if stage in (None, step.label)]
+    chosen = [step for step in found if stage in (None, step.name)]
     if len(chosen) != 1:
-        names = ", ".join(repr(step.label) for step in found) or "none"
-        msg = f"stage={stage!r} must be the label of one MinHash of {url}, which has {names}"
+        names = ", ".join(repr(step.name) for step in found) or "none"
+        msg = f"stage={stage!r} must be the name of one MinHash of {url}, which has {names}"
         raise PlanError(msg)
     return chosen[0]
 
 
 def minhash_steps(url: str) -> list[MinHashStep]:
     """Return every MinHash of the run in the folder `url`."""
-    return [step for folder in datasets(url, saved=False) for step in _steps(folder)]
+    found = [step for folder in datasets(url, saved=False) for step in _steps(folder)]
+    times = Counter(step.label for step in found)
+    return [replace(step, name=_long_name(step)) if times[step.label] > 1 else step for step in found]
+
+
+def _long_name(step: MinHashStep) -> str:
+    return f"{files.name_of(step.folder.url)}/{step.label}"
 
 
 def _steps(folder: Folder) -> list[MinHashStep]:
@@ -112,7 +121,8 @@ def _steps(folder: Folder) -> list[MinHashStep]:
             against = one["fields"].get("against")
             n_older = 0 if against is None else 1 if isinstance(against, str) else len(against)
             keep = str(one["fields"].get("keep"))
-            found.append(MinHashStep(folder, fit, fit["stage"], keep, n_older, one["fields"]))
+            label = fit["stage"]
+            found.append(MinHashStep(folder, fit, label, label, keep, n_older, one["fields"]))
     return found
 
 

@@ -22,7 +22,7 @@ export const head = (text, sort, fallback) => ({text, sort: changed({sort}), ord
 export async function clusters(given, about) {
   const found = await ask("clusters", {...given, rows: ROWS});
   const rows = found.clusters.map((one) => [
-    link(address("cluster", {id: one.root}), number(one.removed + 1)), size(one.bytes), one.least === null ? "" : one.least.toFixed(3),
+    link(address("cluster", {id: one.root, home: one.home}), number(one.removed + 1)), size(one.bytes), one.least === null ? "" : one.least.toFixed(3),
     h("td", {class: "wide"}, one.home ? `${one.root} of ${one.home}` : [link(address("document", {id: one.root}), one.root), " ", title(one.root)], " ", ends(one)),
     one.source === null ? "" : name(one.source), h("td", {class: "wide"}, name(one.reasons))]);
   const heads = [head("documents", "removed", "removed"), head("dropped text", "bytes"), head("least similar", "least"), "kept document", head("its source", "source"), head("dropped by", "reasons")];
@@ -35,7 +35,7 @@ export async function clusters(given, about) {
 
 export async function cluster(given) {
   const page = Number(given.page || 0), rows = 10;
-  const {cluster: one, drops} = await ask("cluster", {id: given.id, page, rows});
+  const {cluster: one, drops} = await ask("cluster", {id: given.id, home: given.home || "", page, rows});
   if (!one) return section("Cluster", h("p", {}, "No document was dropped as a duplicate of this one, and it is no duplicate."));
   const chosen = given.pair || (drops[0] && drops[0].id);
   const list = drops.map((drop) => [link(changed({pair: drop.id, page: page || ""}), drop.id), h("td", {class: "wide"}, title(drop.id)), drop.source === null ? "" : name(drop.source),

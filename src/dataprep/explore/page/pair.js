@@ -15,7 +15,9 @@ export function ends(one) {
 export function pair(one) {
   const like = one.similarity === null ? "" : ` ${one.similarity.toFixed(3)}`;
   const kept = one.duplicate_of === null ? "nothing" : one.duplicate_of_dataset ? `${one.duplicate_of} of ${one.duplicate_of_dataset}` : link(address("document", {id: one.duplicate_of}), one.duplicate_of);
-  const later = one.root !== null && one.root !== one.duplicate_of ? [" dropped later for ", link(address("document", {id: one.root}), one.root)] : [];
+  const end = one.root_dataset ? `${one.root} of ${one.root_dataset}` : link(address("document", {id: one.root}), one.root);
+  const is_end = one.root === one.duplicate_of && one.root_dataset === one.duplicate_of_dataset;
+  const later = one.root !== null && !is_end ? [" dropped later for ", end] : [];
   return h("article", {class: "pair card"},
     h("p", {class: "who"}, name(`${one.stage}: ${one.reason}`), h("b", {}, like)),
     h("div", {class: "columns"},
