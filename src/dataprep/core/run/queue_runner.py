@@ -30,7 +30,10 @@ ALONE = 15.0  # seconds without a worker after which the user is told
 
 
 def queue_folder(url: str) -> str:
-    """Return the absolute path of the folder of a queue. Raises PlanError if it is not on a file system, or a file."""
+    """Return the absolute path of the folder of a queue. Raises PlanError if `url` cannot be one."""
+    if not url:
+        msg = "the queue '' must be the path of a folder; name one that all machines see"
+        raise PlanError(msg)
     if not files.is_local(url):
         msg = f"the queue {url} must be a folder of a shared file system, such as NFS; an object store has no queues"
         raise PlanError(msg)

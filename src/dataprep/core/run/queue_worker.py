@@ -23,7 +23,7 @@ from dataprep.store.stopping import clean_end
 from .crashes import ATTEMPTS
 from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
-from .runner import Local
+from .runner import Local, at_once
 
 LOOK = 0.2  # seconds between two looks for tasks
 LISTED = 5.0  # seconds between two looks for tasks of dead workers
@@ -39,8 +39,11 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
         queue: the folder of a `Queue`, created if it does not exist.
         memory: the maximum memory of the child, in bytes or as text like "4GB"; None: 90 % of the machine's memory.
         idle: the number of seconds without a task after which this returns; None: it goes on until it is stopped.
+
+    Raises PlanError if `memory` is less than a child takes.
     """
     queue = queue_folder(queue)
+    at_once(Local(1, memory=memory))  # before a task is taken, which would fail
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
     files.write_bytes(files.join(queue, "workers", ".keep"), b"")
     claim(name)
