@@ -175,3 +175,22 @@ def test_a_worker_with_too_little_memory_does_not_begin(tmp_path, memory, messag
     with pytest.raises(PlanError, match=message):
         queue_worker.serve(str(tmp_path), memory=memory, idle=0)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_job_that_ends_while_a_worker_takes_an_item(job, monkeypatch, again):
+    """The worker takes nothing, and goes on."""
+    monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    mine = tasks(job)
+    while again and mine.take():
+        pass
+    if again:
+        files.remove(job.claim_of(2, 1))
+
+    def late(url: str) -> bool:
+        job.remove()
+        return claim(url)
+
+    monkeypatch.setattr(queue_worker, "claim", late)
+    assert mine.take() is None
+    assert not files.exists(job.url)

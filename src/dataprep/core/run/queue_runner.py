@@ -103,7 +103,7 @@ class Queue:
                 job.end()
                 while any(job.busy(attended.watch, PATIENCE)):
                     time.sleep(SHORT)
-                files.remove(job.url)
+                job.remove()
 
 
 class _Attended:

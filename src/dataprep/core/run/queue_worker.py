@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, portable
+from dataprep.errors import ReadError, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, claim
 from dataprep.store.stopping import clean_end
@@ -176,10 +176,18 @@ class _Tasks:
 
     def take(self) -> _Taken | None:
         """Claim an item that no live worker does, and return it; None if there is none."""
+        try:
+            return self._take()
+        except ReadError:
+            if not self.job.is_ended:
+                raise
+            return None  # the job was removed just now
+
+    def _take(self) -> _Taken | None:
         job = self.job
         if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
             if not any(job.busy(self.watch, PATIENCE)):
-                files.remove(job.url)
+                job.remove()
             return None
         if self.refused or job.is_ended or self._refuses():
             return None
