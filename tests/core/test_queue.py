@@ -151,6 +151,8 @@ def test_a_queue_is_a_folder_of_a_file_system(tmp_path, wrong):
     """An object store, and a file, are refused in a sentence."""
     with pytest.raises(PlanError, match="must be a folder of a shared file system"):
         dp.tools.Queue(wrong)
+    with pytest.raises(PlanError, match="the queue '' must be the path of a folder"):
+        dp.tools.Queue("")
     (tmp_path / "file").touch()
     with pytest.raises(PlanError, match="must be a folder, but is a file"):
         dp.tools.Queue(str(tmp_path / "file"))
@@ -165,3 +167,30 @@ def test_a_process_of_another_container_is_not_taken_for_dead(tmp_path, monkeypa
     here = claims.machine()
     monkeypatch.setattr(claims, "machine", lambda: f"{here} container")
     assert Watch().silent(str(url)) == 0.0
+
+
+@pytest.mark.parametrize(("memory", "message"), [("much", "'much' is not an amount"), ("64MB", "less than the 600")])
+def test_a_worker_with_too_little_memory_does_not_begin(tmp_path, memory, message):
+    """It would take tasks, of which each would then fail."""
+    with pytest.raises(PlanError, match=message):
+        queue_worker.serve(str(tmp_path), memory=memory, idle=0)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_job_that_ends_while_a_worker_takes_an_item(job, monkeypatch, again):
+    """The worker takes nothing, and goes on."""
+    monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    mine = tasks(job)
+    while again and mine.take():
+        pass
+    if again:
+        files.remove(job.claim_of(2, 1))
+
+    def late(url: str) -> bool:
+        job.remove()
+        return claim(url)
+
+    monkeypatch.setattr(queue_worker, "claim", late)
+    assert mine.take() is None
+    assert not files.exists(job.url)

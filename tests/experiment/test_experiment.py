@@ -13,6 +13,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import ReadError, StaleOutput
 from dataprep.experiment.questions import read_all
+from dataprep.history.verify import verify
 from dataprep.inference import train as training
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -228,6 +229,18 @@ def test_edited_choices_are_measured_again(tmp_path) -> None:
         lines(tmp_path / "exam.jsonl", rows)
         recipes += [one.recipe() for one in read_all({"exam": tmp_path / "exam.jsonl"}, None, 0)]
     assert recipes[0] != recipes[1]
+
+
+def test_verify_reads_all_data_of_an_experiment(tried, tmp_path) -> None:
+    """Also the versions and shards, which are one folder deeper."""
+    tried()
+    good = verify(str(tmp_path / "out"))
+    assert not any(good.values())
+    for name in ("versions/short", "shards/all", "shards/_held-out", "pool/corpus", "made/short", "corpus"):
+        assert str(tmp_path / "out" / name) in good
+    [damaged] = (tmp_path / "out" / "shards" / "all").glob("*.bin")
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    assert [name for name, bad in verify(str(tmp_path / "out")).items() if bad] == [str(damaged.parent)]
 
 
 def lines(path, rows):

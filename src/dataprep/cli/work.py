@@ -24,13 +24,14 @@ def work(
 ) -> None:
     """Take tasks of `dataprep run --queue DIR` from a folder and do them, until stopped; start it on any machines."""
     from dataprep.core.run.queue_worker import serve
-    from dataprep.core.run.runner import machine_memory, parse_bytes
+    from dataprep.core.run.runner import Local, at_once, machine_memory, parse_bytes
 
     if workers == 1:
         n = serve(queue, memory=memory, idle=idle)
         say(f"{counted(n, 'task')} done; there were no more for {idle or 0:g} s")
         return
     share = (machine_memory() * 9 // 10 if memory is None else parse_bytes(memory)) // workers
+    at_once(Local(1, memory=share))
     command = [sys.executable, "-m", "dataprep", "work", queue, "--memory", str(share)]
     command += [] if idle is None else ["--idle", str(idle)]
     started = [subprocess.Popen(command) for _ in range(workers)]  # noqa: S603 - this program

@@ -92,10 +92,17 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
 
 
 def _sets(url: str) -> list[str]:
-    """Return the folder of a run, and the step folders that contain several results, such as that of a persona."""
+    """Return the folder of a run, and the step folders that contain several results, such as that of a persona.
+
+    In an experiment, such folders are `versions` and `shards`, which have no journal.
+    """
     places = inside(url) if files.is_local(url) else []
-    with_journal = [at for at in places if is_journal(files.join(files.path_of(at), JOURNAL))]
-    return [url, *(at for at in with_journal if Folder(at).kind is None and not kind_of(at) and not is_index(at))]
+    several = [at for at in places if Folder(at).kind is None and not kind_of(at) and not is_index(at)]
+    return [url, *(at for at in several if _has_journal(at) or any(Folder(one).kind for one in inside(at)))]
+
+
+def _has_journal(url: str) -> bool:
+    return is_journal(files.join(files.path_of(url), JOURNAL))
 
 
 def _damaged_receipts(url: str) -> list[Problem]:

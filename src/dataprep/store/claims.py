@@ -38,10 +38,13 @@ def machine() -> str:
 
 
 def claim(url: str) -> bool:
-    """Create the local file `url`, which names this process; return whether it was created by this call."""
+    """Create the local file `url`, which names this process; return whether it was created by this call.
+
+    Nothing is created in a folder that another process has removed.
+    """
     try:
         descriptor = os.open(files.path_of(url), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):
         return False
     with os.fdopen(descriptor, "wb") as f:
         f.write(orjson.dumps({"machine": machine(), "pid": os.getpid()}))

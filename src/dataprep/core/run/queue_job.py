@@ -172,6 +172,14 @@ class Job:
         """Record that results are no longer wanted."""
         files.write_bytes(self.at("ended"), b"")
 
+    def remove(self) -> None:
+        """Delete the folder, unless another process keeps on writing into it; a worker then deletes it later."""
+        for _ in range(5):
+            with contextlib.suppress(OSError):
+                return files.remove(self.url)
+            time.sleep(0.01)
+        return None
+
     def claims(self) -> dict[int, int]:
         """Return the number of the last attempt at each claimed item."""
         found: dict[int, int] = {}

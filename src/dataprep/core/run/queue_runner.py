@@ -30,7 +30,10 @@ ALONE = 15.0  # seconds without a worker after which the user is told
 
 
 def queue_folder(url: str) -> str:
-    """Return the absolute path of a queue's folder. Raises PlanError if it is a file or not on a file system."""
+    """Return the absolute path of a queue's folder. Raises PlanError if `url` cannot be one."""
+    if not url:
+        msg = "the queue '' must be the path of a folder; name one that all machines see"
+        raise PlanError(msg)
     if not files.is_local(url):
         msg = f"the queue {url} must be a folder of a shared file system, such as NFS; an object store has no queues"
         raise PlanError(msg)
@@ -101,7 +104,7 @@ class Queue:
                 job.end()
                 while any(job.busy(attended.watch, PATIENCE)):
                     time.sleep(SHORT)
-                files.remove(job.url)
+                job.remove()
 
 
 class _Attended:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, portable
+from dataprep.errors import ReadError, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, claim
 from dataprep.store.stopping import clean_end
@@ -23,7 +23,7 @@ from dataprep.store.stopping import clean_end
 from .crashes import ATTEMPTS
 from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
-from .runner import Local
+from .runner import Local, at_once
 
 LOOK = 0.2  # seconds between two checks for tasks
 LISTED = 5.0  # seconds between two checks for tasks of dead workers
@@ -40,8 +40,11 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
         memory: the maximum memory of the child, in bytes or as text like "4GB"; None: 90 % of the machine's memory.
         idle: the number of seconds without a task after which the function returns; None: it continues until it is
             stopped.
+
+    Raises PlanError if `memory` is less than a child takes.
     """
     queue = queue_folder(queue)
+    at_once(Local(1, memory=memory))  # before a task is taken, which would fail
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
     files.write_bytes(files.join(queue, "workers", ".keep"), b"")
     claim(name)
@@ -174,10 +177,18 @@ class _Tasks:
 
     def take(self) -> _Taken | None:
         """Claim an item that no live worker is processing, and return it; None if there is none."""
+        try:
+            return self._take()
+        except ReadError:
+            if not self.job.is_ended:
+                raise
+            return None  # the job was removed just now
+
+    def _take(self) -> _Taken | None:
         job = self.job
         if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
             if not any(job.busy(self.watch, PATIENCE)):
-                files.remove(job.url)
+                job.remove()
             return None
         if self.refused or job.is_ended or self._refuses():
             return None
