@@ -113,6 +113,8 @@ def test_folders_by_name_are_a_mixture():
     assert named(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
     with pytest.raises(PlanError, match=r"\(web=work/a work/b\) must have different names; write NAME=FOLDER"):
         named(["web=work/a", "work/b"])
+    with pytest.raises(PlanError, match="^there are no shards; pass a folder"):
+        named([])
 
 
 @pytest.mark.parametrize(
