@@ -141,8 +141,8 @@ class Drops(extend.Estimator):
         ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is dropped twice"),
         ({"id": [1, 3, 2, 3], "reason": ["x"] * 4}, "document 0:3 is dropped twice"),
         ({"id": [0], "reason": ["x"], "duplicate_of": [0]}, "document 0:0 is dropped in place of itself"),
-        ({"id": [0]}, "must have the column 'reason'"),
-        ({"id": [0, None], "reason": ["x", "x"]}, "must have the column 'id', with a value"),
+        ({"id": [0]}, "must have a value in the column 'reason'"),
+        ({"id": [0, None], "reason": ["x", "x"]}, "must have a value in the column 'id'"),
     ],
     ids=["twice", "twice, apart", "itself", "no reason", "null id"],
 )

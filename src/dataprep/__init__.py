@@ -91,9 +91,10 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.experiment`, `dp.read` and `dp.train` the functions, although packages have these names too.
+    """Keeps `dp.experiment`, `dp.read` and `dp.train` bound to functions, although packages have the same names.
 
-    Importing a package assigns it to its parent; here the assignment is ignored if it would hide a public name.
+    Importing a subpackage assigns it to an attribute of its parent. This class ignores the assignment if it would hide
+    a public name.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

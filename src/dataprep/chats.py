@@ -1,4 +1,4 @@
-"""Stages for messages: chat exports become conversations, without names, from which a model learns to answer.
+"""Stages for messages: they turn chat exports into conversations without names, from which a model learns to answer.
 
 >>> import dataprep as dp
 >>> stages = dp.chats.Overlaps(), dp.chats.Pseudonyms(), dp.PII()

@@ -13,8 +13,8 @@
     ├── InUse           another process writes into the output folder
     └── Transient       a network error: the only one that a Runner retries
 
-A message is one sentence: what was found, the file or value, and what to do.
-Bad *documents* raise nothing: they are dropped with a reason and counted.
+A message is one sentence that states what was found, the file or value, and what to do. Bad *documents* raise no error:
+they are dropped with a reason and counted.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ import sys
 from typing import Any
 
 SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN}
-NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib say it
+NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib state it
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
 _SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it
 _USER = re.compile(r"[^@/:%]*:[^@]*(?:@|%40)(?:[^?']*@)?|[^'@/%]*?(?:@|%40)(?:[^'@/]*@)*", re.IGNORECASE)
-_QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # with an equals sign behind it
+_QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # followed by an equals sign
 _HTTP_QUERY = re.compile(r"(?:\?|%3F)(?=[\w%+/&-])", re.IGNORECASE)
-_SPACED = re.compile(  # a password with spaces, but no port with words behind it
+_SPACED = re.compile(  # a password with spaces, but no port followed by words
     r"(?<=//)[^\s/@:?#\"']{0,256}:(?!\d*[\s,;.)])[^\s/@?#\"']{1,256}(?: [^\s/@?#\"']{1,256}){1,8}(?=@)"
 )
-_LATER = re.compile(r"(?:\?|%3F)[\w.%-]{1,64}=[^\s\"'<>)]*", re.IGNORECASE)  # behind a space in the path of a URL
-_SIGNED = re.compile(  # without the scheme and host, as libraries of HTTP print it
+_LATER = re.compile(r"(?:\?|%3F)[\w.%-]{1,64}=[^\s\"'<>)]*", re.IGNORECASE)  # after a space in the path of a URL
+_SIGNED = re.compile(  # without the scheme and host, as HTTP libraries print it
     r"(?<=[?&;#])((?:x-(?:amz|goog)-)?(?:signature|credential|security-token)|sig|(?:access|id|auth)_token|token"
     r"|awsaccesskeyid|googleaccessid|api_?key|password|secret)=[^\s&\"'<>)]+", re.IGNORECASE
 )
@@ -50,9 +50,10 @@ _END = re.compile(r"['<>)](?![\w%&=+/-])")  # of a query: a sign of the sentence
 def redacted(text: str) -> str:
     """Return the text with *** in place of the user and the query of each URL, which may contain secrets.
 
-    The query is what follows the question mark, or a parameter after a semicolon or a number sign. Without an equals
-    sign, only that of http and https is one, since question marks occur in patterns of file names. Behind a space, a
-    query needs an equals sign too, and without a URL, a parameter needs a name such as `sig` or `token`.
+    The query is the part after the question mark, or a parameter after a semicolon or a number sign. A part without an
+    equals sign counts as a query only in http and https URLs, since question marks also occur in patterns of file
+    names. After a space, a query must contain an equals sign too; outside a URL, a parameter must have a name such as
+    `sig` or `token`.
 
     >>> redacted("https://ada:secret@host/a.jsonl?X-Amz-Signature=12ab is empty")
     'https://***@host/a.jsonl?*** is empty'
@@ -86,12 +87,12 @@ def _redacted_word(word: re.Match[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """Return the text as it may be printed: without secrets in URLs, and with control characters as U+FFFD."""
+    """Return the text in a form that is safe to print: URLs without secrets, control characters as U+FFFD."""
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redacted(text))
 
 
 def a_or_an(noun: str) -> str:
-    """Return a noun after its indefinite article: "a Stage", "an Estimator"."""
+    """Return a noun with its indefinite article: "a Stage", "an Estimator"."""
     return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
@@ -124,8 +125,8 @@ class ReadError(DataprepError):
 
     Attributes:
         path: the file.
-        offset: position of the error in decompressed bytes.
-        reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no
+        offset: the position of the error in decompressed bytes.
+        reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but contains no
             document.
     """
 
@@ -148,11 +149,11 @@ class CorruptShard(DataprepError):
 
 
 class Replaced(CorruptShard):
-    """The files of a result that was opened were replaced or removed by a later run."""
+    """The files of an opened result were replaced or removed by a later run."""
 
 
 class NewerFormat(DataprepError):
-    """A file is in a newer format than this version of dataprep reads; nothing is changed."""
+    """A file has a newer format than this version of dataprep can read; nothing is changed."""
 
 
 class StaleOutput(DataprepError):
@@ -164,13 +165,14 @@ class Leak(DataprepError):
 
 
 class FunctionFailed(DataprepError):
-    """A function, Stage, Estimator or Reader of the user raised an error, which is `__cause__`, for a document.
+    """A function, Stage, Estimator or Reader of the user raised an error, stored as `__cause__`, for a document.
 
     Attributes:
-        what: the function that raised, and the error.
-        document: the document's id as text, "FIRST to LAST" if it is one of several; None if it is not known.
-        head: the beginning of its text.
-        file: the URL of its file; None if it is not known.
+        what: the function that raised the error, and the error itself.
+        document: the document's id as text, or "FIRST to LAST" if the document is one of several; None if it is not
+            known.
+        head: the beginning of the document's text.
+        file: the URL of the document's file; None if it is not known.
     """
 
     def __init__(self, what: str, document: str | None = None, head: str = "", file: str | None = None) -> None:
@@ -187,9 +189,9 @@ class FunctionFailed(DataprepError):
 
 
 def portable(error: BaseException) -> BaseException:
-    """Return the error if another process can load it from a pickle, else a RuntimeError of the same text."""
+    """Return the error if another process can unpickle it, otherwise a RuntimeError with the same text."""
     try:
-        if type(error).__module__ not in ("__main__", "__mp_main__"):  # which is another module there
+        if type(error).__module__ not in ("__main__", "__mp_main__"):  # which is a different module there
             pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
             return error
     except Exception:  # noqa: BLE001, S110 - whatever a class of the user raises
@@ -198,7 +200,7 @@ def portable(error: BaseException) -> BaseException:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error, or "" if its class cannot state one: a `__str__` of the user may fail, too."""
+    """Return the message of an error; "" if its class cannot produce one, since a user's `__str__` may fail, too."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever it raises
@@ -214,11 +216,11 @@ class Transient(DataprepError):
 
 
 class InUse(DataprepError):
-    """Another process writes into the output folder; try again when it is done."""
+    """Another process is writing into the output folder; try again when it has finished."""
 
 
 def raise_if_short(error: BaseException) -> None:
-    """Raise `error` again if it says nothing about the file that is read: memory, threads or open files ran out."""
+    """Raise `error` again if its cause is a lack of memory, threads or open files rather than the file being read."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) in SHORT:
         raise error
     if any(words in str(error) for words in NO_MEMORY):
@@ -235,15 +237,16 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
     """Raise PlanError unless the parameter `name` is an integer of at least `least`, and at most `most` if given."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     fits = whole and least <= value and (most is None or value <= most)  # type: ignore[operator]
-    require(fits, f"{name}={value!r} must be an integer from {least:,}" + (f" to {most:,}" if most is not None else ""))
+    wanted = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+    require(fits, f"{name}={value!r} must be an integer {wanted}")
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
     """Import and return an optional module. Raises PlanError, naming the package, if it is not installed.
 
     - extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module.
-    - before: the first version of Python for which the extra does not install it; the error then asks for an older
-      Python.
+    - before: the first version of Python for which the extra does not install the module; the error then asks for an
+      older Python.
 
     >>> datasets = need("datasets", extra="hf")
     """

@@ -1,9 +1,10 @@
-"""Everything with which your own reader, stage, estimator or runner is written; docs/stages.md shows how.
+"""Everything that you need to write your own reader, stage, estimator or runner; docs/stages.md shows how.
 
 >>> from dataprep import extend
 >>> batch = extend.make([extend.doc_id(0, 7)], ["A text"], source="mine")
 
-Names that are not here, in `dataprep` itself or in `dataprep.chats` may change in every release.
+Only the names in this module, in `dataprep` itself and in `dataprep.chats` are stable; others may change in any
+release.
 """
 
 from __future__ import annotations

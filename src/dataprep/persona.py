@@ -2,13 +2,13 @@
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
-    OUT/windows          training examples of at most `max_length` tokens; trainers read the column `messages`
+    OUT/windows          training examples of at most `max_length` tokens; trainers read the `messages` column
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
     OUT/cuts.json        the first held-out message of the longest conversation, if it had to be cut
-    OUT/learned.json     number of the person's words by platform, language, and whether they are learned
-    OUT.audit.json       names that the rules leave in texts; not in OUT, since OUT may be given to others
+    OUT/learned.json     number of the person's words by platform and language, and whether they are learned
+    OUT.audit.json       names that the rules leave in texts; stored next to OUT, since OUT may be given to others
 
 At the end every file in OUT is searched for every known name, phone number and address (`core/output/audit.py`).
 
@@ -87,11 +87,12 @@ class Persona:
         windows: the Dataset of windows (training examples, made of turns).
         shards: the token shards of the windows.
         jsonl: the JSONL file of each split that has windows.
-        answers: the number of the person's turns that are learned.
+        answers: the number of the person's turns that the model learns from.
         held_out: the number of windows in val and test.
         repeated: the number of held-out windows with the same text as a training window.
         transcripts: the shards of all conversations; None if they were not asked for.
-        words: the number of the person's words that are learned, and of those that are not, by reason.
+        words: the number of the person's words that are learned, and the number of words that are not learned, by
+            reason.
     """
 
     windows: Dataset
@@ -153,12 +154,12 @@ def persona(
 
     Args:
         chats: a file, a folder or a list of exports, of any platform.
-        person: the author to imitate, with the name in the exports; or several names of this one person.
+        person: the author to imitate, by the name in the exports; or a list of several names of this one person.
         out: the folder of all steps.
         template: the chat template: "course", "chatml", or a Jinja chat template (its text or a file).
         max_length: the maximum number of tokens of a window.
-        tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: a
-            tokenizer of `vocab_size` ids is trained on the training conversations.
+        tokenizer: a tokenizer or its path; missing special tokens of the template are appended to its vocabulary. None:
+            a tokenizer of `vocab_size` ids is trained on the training conversations.
         vocab_size: the number of ids of the tokenizer that is trained if `tokenizer` is None.
         gap: the length of the pause that ends a conversation, such as "1h".
         context: the number of turns that a window repeats from the previous window; they are not learned again.
@@ -175,14 +176,14 @@ def persona(
         common_words: words that are not treated as names, or a file with one word per line; see `Pseudonyms`.
         cap_repeats: whether an exchange that occurs n times is learned only sqrt(n) times, rounded up; see
             `CapRepeats`.
-        people: a people file (`dataprep people`), which lists people who have several names; a name in `person` then
+        people: a people file (`dataprep people`), which lists people who have several names. Each name in `person` then
             represents all names of that person.
-        transcripts: whether to write shards of all conversations as plain text, too, for training a base model.
+        transcripts: whether to also write shards of all conversations as plain text, for training a base model.
         runner: the Runner of all steps; None: `dp.tools.Serial()`.
         replace: whether to replace a result in `out` that was made from other input or with other parameters.
         options: parameters of `dp.read`, such as date_order="dmy".
 
-    Raises PlanError if no author has that name, if the person refused consent, if the template does not fit the
+    Raises PlanError if no author has the name `person`, if the person refused consent, if the template does not fit the
     tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process
     writes into it.
     """
@@ -296,7 +297,7 @@ def _letters(batch: Batch) -> I64:
 
 
 def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name
-    """Return {"conversation": id}, the column that windows have too.
+    """Return {"conversation": id}, the same column as in windows.
 
     Args:
         id: the id of the conversation's first message.
@@ -308,11 +309,11 @@ def _audit(
     docs: Dataset, folder: str, runner: Runner, lists: Sequence[str | Sequence[str]], own: Sequence[str],
     template: Template, usual: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Search every file in `folder` for every known name and number; return those that may stay, with counts.
+    """Search every file in `folder` for every known name and number; return the permitted occurrences, with counts.
 
-    Models that were trained on the files are not searched: by chance, their numbers may look like a name.
+    Models trained on the files are not searched, because their bytes may look like a name by chance.
 
-    Raises Leak if one is left that may not.
+    Raises Leak if a name or number is left that is not permitted.
     """
     names = [name for given in lists for name in names_in("persona", given)]
     people = known_people(docs, runner, names, own, words_of(template) | listed_words() | frozenset(usual))

@@ -5,9 +5,9 @@
 
 A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters may be
 `runner`, the Runner, and the names of earlier steps, whose results are passed for them. In a trial, `runner` is a
-Context that states it, so a step must pass it on, or else work on results of earlier steps only. Steps are called in
-every run; receipts make a repeated call cheap. A mistake in the file is reported in one sentence with the file, the
-line and the most similar valid name.
+Context that marks the run as a trial. A step must therefore pass `runner` on, or use only the results of earlier steps.
+Every run calls all steps; because of receipts, a repeated call is cheap. A mistake in the file is reported in one
+sentence with the file, the line and the most similar valid name.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def load(path: str) -> list[Step]:
     """Import a pipeline file and return its steps in file order.
 
     Raises PlanError if the file cannot be imported, if a parameter is neither `out`, `runner` nor an earlier step, or
-    if a step uses the result of one without `return`.
+    if a step uses the result of a step without `return`.
     """
     module = _import(path)
     found = [
@@ -99,7 +99,7 @@ def load(path: str) -> list[Step]:
 
 
 def _check_results(path: str, steps: list[Step]) -> None:
-    """Raise PlanError if a step has no `return` and a later step uses its result; a step may name it without use."""
+    """Raise PlanError if a step has no `return` and the code of a later step uses its result."""
     for step in steps:
         users = [other.name for other in steps if step.name in other.takes and _names_in(other.fn, step.name)]
         if users and not _returns(step.fn):
@@ -124,7 +124,7 @@ def _names_in(fn: Callable[..., Any], name: str) -> bool:
 
 
 def _returns(fn: Callable[..., Any]) -> bool:
-    """Return whether a function may return something, by its source; a `return` of an inner function counts, too."""
+    """Return whether the source of a function contains a `return` with a value, even one of an inner function."""
     found = _body(fn)
     gives = (ast.Yield, ast.YieldFrom)
     return not found or any(isinstance(n, gives) or (isinstance(n, ast.Return) and n.value is not None) for n in found)
@@ -139,7 +139,7 @@ def execute(
     A step is passed the folder `out`/NAME, the Runner `runner`, and the results of the earlier steps that its
     parameters name.
 
-    - to: the step or steps to call, and those that they need; None: all steps.
+    - to: the step or steps to call, together with the steps that they need; None: all steps.
     - starting: called with the name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
@@ -189,7 +189,7 @@ def _check_told(steps: Sequence[Step]) -> None:
 
 
 def _stamps(url: str) -> dict[str, tuple[int, int]]:
-    """Return the size and time of each file in a local folder, but for hidden ones; {} for a remote folder."""
+    """Return the size and mtime of each file in a local folder, except hidden files; {} for a remote folder."""
     found: dict[str, tuple[int, int]] = {}
     for at, folders, names in os.walk(files.path_of(url)) if files.is_local(url) else ():
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -202,7 +202,7 @@ def _stamps(url: str) -> dict[str, tuple[int, int]]:
 
 
 def _noted(out: str, step: str) -> contextlib.AbstractContextManager[None]:
-    """Write an error that ends the `with` block into the run's folder, for `dataprep status`; only on local disks."""
+    """If an error ends the `with` block, write it into the run's folder for `dataprep status`; only on local disks."""
     if not files.is_local(out):
         return contextlib.nullcontext()
     return failure.noted(files.path_of(out), but=(InUse,), step=step)
@@ -259,10 +259,11 @@ def _importing(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _calling(path: str, step: str) -> Iterator[None]:
-    """Raise PlanError with file and line if a line of the pipeline file at `path` itself has an error.
+    """Raise PlanError with file and line if the code of the pipeline file at `path` itself is wrong.
 
-    These are a name that does not exist, arguments that a function does not take, and a PlanError or StaleOutput of any
-    call. A step that ends the program, as by `sys.exit`, raises FunctionFailed. All other exceptions pass.
+    Such errors are a name that does not exist, arguments that a function does not take, and a PlanError or StaleOutput
+    of any call. If a step ends the program, for example by `sys.exit`, FunctionFailed is raised. All other exceptions
+    are passed on.
     """
     try:
         yield
@@ -293,7 +294,7 @@ def _sentence(path: str, error: BaseException) -> str:
 
 
 def _nearest(error: BaseException, frame: FrameType | None) -> str:
-    """Return "; did you mean NAME?" for a name that is nearly right, else which there are, or nothing."""
+    """Return "; did you mean NAME?" for a slightly misspelt name, else the list of valid names, or ""."""
     wrong: Any = getattr(error, "name", None)
     names: list[str] = []
     cutoff = 0.5

@@ -1,4 +1,4 @@
-"""Resource: a model, or another object that takes long to load, which every process loads once for all its stages."""
+"""Resource: a model, or another object that is slow to load; every process loads it once for all its stages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Resource:
     """A model or another object that stages use; each process loads it once, when it first needs it.
 
     A Stage has the Resource as a field, or a plain function uses it as a global variable; `get` returns the object.
-    Only the loader is sent to workers. A cache that a script defines (`functools.cache`, a global variable) is empty
-    again in every task.
+    Only the loader is sent to workers. In contrast, a cache that a script defines (`functools.cache`, a global
+    variable) starts empty in every task.
 
     Args:
         loader: a function that returns the object. If it has a parameter `device`, the argument is "cuda:0", "cuda:1"
-            ... if PyTorch finds GPUs, which the workers use in turn, else "mps" or "cpu".
+            ... if PyTorch finds GPUs (the workers use them in turn), else "mps" or "cpu".
         version: a string or number that identifies the loaded object; the key of a stage depends on it, on the loader's
             name, and on the arguments of a `functools.partial`. Change the version when the model changes.
 
-    An object that was loaded is kept until its process ends. Raises PlanError if the loader is not a function, or has
-    further parameters.
+    A loaded object is kept until its process ends. Raises PlanError if the loader is not a function, or if it has other
+    parameters than `device`.
 
     >>> def load(device): return transformers.pipeline("text-classification", "OWNER/NAME", device=device)
     >>> model = extend.Resource(load, version="OWNER/NAME 2024-05-01")
@@ -43,7 +43,7 @@ class Resource:
     _identity: str = field(init=False, compare=False)  # of the loader: a worker gets a copy of it with every task
 
     def __post_init__(self) -> None:
-        require(callable(self.loader), f"Resource must be given a function that loads, not {self.loader!r:.80}")
+        require(callable(self.loader), f"Resource must be given a loader function, not {self.loader!r:.80}")
         good = isinstance(self.version, (str, int)) and not isinstance(self.version, bool) and self.version != ""
         require(good, f"version={self.version!r} must be a string or number that identifies what is loaded")
         needed = [p for p in _parameters(self.loader) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -65,7 +65,7 @@ class Resource:
         return str(getattr(function, "__qualname__", type(function).__qualname__))
 
     def recipe(self) -> Any:
-        """Return the values that keys depend on: the loader's name, arguments of a partial function, and version."""
+        """Return the values that keys depend on: the loader's name, a partial function's arguments, and the version."""
         given = (self.loader.args, self.loader.keywords) if isinstance(self.loader, functools.partial) else ()
         return (self._name, given, self.version)
 
@@ -90,7 +90,7 @@ def device() -> str:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a function; none if they are not known, as of some classes and compiled functions."""
+    """Return the parameters of a function; none if they are unknown, as for some classes and compiled functions."""
     try:
         return list(inspect.signature(function).parameters.values())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tools in addition to the steps of a recipe: runners, functions for finished results, and special trainings.
+"""Tools in addition to the steps of a recipe: runners, functions for finished results, and special kinds of training.
 
 >>> import dataprep as dp
 >>> docs = dp.read("crawl/*.jsonl.zst")                                                                # doctest: +SKIP

@@ -151,7 +151,7 @@ def test_errors_name_options(command, said, printed):
         (["inspect", "RUN", "--examples", "-1"], 2, "--examples"),
         (["plan", "NOTES", "--memory", "7XB"], 1, "7XB"),
         (["plan", "NOTES", "--memory", "inf"], 1, "'inf' is not an amount of memory"),
-        (["train-tokenizer", "N.txt", "--out", "t", "--pattern", "["], 1, "--pattern '[' must be a name or a regular"),
+        (["train-tokenizer", "N.txt", "--out", "t", "--pattern", "["], 1, "--pattern '[' must be a name or a valid"),
         (["train-tokenizer", "N.txt", "--out", "t", "--reserve", "9" * 30], 1, "be a number of special tokens: 0 to"),
     ],
     ids=str,

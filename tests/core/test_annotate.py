@@ -114,7 +114,7 @@ def test_columns_are_named_once(tmp_path):
     """A prefix keeps two apart; keys differ by it, by the kind and by the key of the table."""
     write_rows(str(tmp_path / "c.parquet"), CLUSTERS, [CLUSTERS.empty_table()])
     clusters = AnnotateClusters(clusters=str(tmp_path / "c.parquet"), **GIVEN)
-    with pytest.raises(PlanError, match=r"^E: there is a column 'duplicate' already; set annotate='another_'$"):
+    with pytest.raises(PlanError, match=r"^E: the column 'duplicate' already exists; set annotate='another_'$"):
         run(clusters, laws.batch_of([{"text": "a", "duplicate": "x"}]))
     others = [clusters, AnnotateClusters(clusters="", prefix="a", **GIVEN), AnnotateSpans(spans="", **GIVEN),
               AnnotateClusters(clusters="", key="l", estimator="E"),

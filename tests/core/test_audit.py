@@ -145,7 +145,7 @@ def test_the_documents_are_named_before_what_quotes_them(tmp_path) -> None:
         audit(str(tmp_path), Finds(), dp.tools.Serial())
     assert "pii=True" not in str(told.value)
     for one in ("rose@example.org", "36301234987"):
-        with pytest.raises(Leak, match="replace all addresses and numbers by pii=True"):
+        with pytest.raises(Leak, match="replace all addresses and numbers with pii=True"):
             audit(str(tmp_path), lambda _, one=one: [Finding(one, 0, stays=False)], dp.tools.Serial())
 
 

@@ -101,7 +101,7 @@ def test_only_their_parts_are_made_again(home, tmp_path, made, caplog, stages, r
     caplog.clear(), made.clear()
     run(home, tmp_path / "out", stages, replace=replace)
     said = "2 of 5 input files changed since the last run: b.jsonl, d.jsonl; recreating their parts"
-    assert [message for message in caplog.messages if "only copy" not in message] == [said]
+    assert [message for message in caplog.messages if "only remaining copy" not in message] == [said]
     if len(stages) < 5:
         assert made == [("out", 1), ("out", 3)]
     else:  # of the first saved input; what follows a decision about all documents is made again
@@ -218,7 +218,7 @@ def test_other_files_still_need_replace(home, tmp_path, made):
             Pipeline().run(dp.read(given, **options), str(out))
         return str(e.value)
 
-    assert f"the input file {home}/a.jsonl (and 3 more) is not in the input any more" in says(str(home / "b.jsonl"))
+    assert f"the input file {home}/a.jsonl (and 3 more) is no longer in the input" in says(str(home / "b.jsonl"))
     assert "its input or its code has changed" in says([str(home / f"{name}.jsonl") for name in "edcba"])
     os.rename(home / "a.jsonl", home / "aa.jsonl")
     assert f"the input file {home}/aa.jsonl is new" in says(str(home))
@@ -249,7 +249,7 @@ def test_a_stage_that_hides_its_input_is_named_as_the_reason(home, tmp_path):
     change(home)
     with pytest.raises(StaleOutput, match="no input files are listed, for example because a stage hides them"):
         run(home, out, [Hides()])
-    with pytest.raises(StaleOutput, match="its stages are"):
+    with pytest.raises(StaleOutput, match="its stages were"):
         run(home, out)
 
 
@@ -286,7 +286,7 @@ def test_a_file_of_which_documents_were_forgotten(home, tmp_path):
     again = run(home, out)
     assert first[0] not in again.table()["id"].to_pylist()
     write(home, "a", texts_of("x"))
-    with pytest.raises(StaleOutput, match=r"a\.jsonl changed, and documents of it were forgotten by their positions"):
+    with pytest.raises(StaleOutput, match=r"a\.jsonl changed, but some of its documents were forgotten by position"):
         run(home, out)
     assert open_dataset(str(out)).count == again.count == 40
 

@@ -227,7 +227,7 @@ def test_only_sealed_datasets_are_joined(tmp_path) -> None:
     with pytest.raises(PlanError, match="only sealed Datasets can be read together; seal each with"):
         join_datasets([laws.dataset_of(tmp_path, ["a"])])
     files.write_json(str(tmp_path / "tokens" / "manifest.json"), {"kind": "tokens"})
-    with pytest.raises(ReadError, match="tokens: manifest.json is not that of a Dataset; to open token shards"):
+    with pytest.raises(ReadError, match="tokens: manifest.json does not describe a Dataset; to open token shards"):
         dp.open_dataset(f"{tmp_path}/tokens/")
     with pytest.raises(ReadError, match=r"none: there is no sealed Dataset \(no manifest.json\); run the pipeline"):
         dp.open_dataset(str(tmp_path / "none"))

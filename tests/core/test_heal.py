@@ -83,7 +83,7 @@ def test_a_lost_recipe_does_not_let_another_recipe_in(tmp_path):
     docs, out = dataset_of(tmp_path, TEXTS, parts=3), tmp_path / "out"
     Pipeline(*STAGES).run(docs, str(out))
     (out / "recipe.json").write_bytes(b"")
-    with pytest.raises(StaleOutput, match="another recipe"):
+    with pytest.raises(StaleOutput, match="a different recipe"):
         Pipeline().run(docs, str(out))
     (out / "manifest.json").write_bytes(b"{")
     few = dataset_of(tmp_path, TEXTS[:3], parts=1)

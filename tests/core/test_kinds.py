@@ -186,5 +186,5 @@ def test_a_folder_in_the_way_is_called_what_it_is(made, tmp_path) -> None:
     """A file of another call is not called somebody else's."""
     writers = made[1]
     dp.Pipeline().run(docs_in(tmp_path), str(tmp_path / "run" / "clean"))
-    with pytest.raises(StaleOutput, match="run holds clean, which is of another result; choose another folder as out"):
+    with pytest.raises(StaleOutput, match="run holds clean, which belongs to another result; choose another folder"):
         writers[DATASET](str(tmp_path / "run"))

@@ -129,7 +129,7 @@ def test_an_out_that_cannot_be_written_is_one_sentence(tmp_path):
     """The folder of a run that is a file, or a link to nowhere, is named before any step begins."""
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    for name, state in (("file", "File exists"), ("link", "it is a link to nowhere"), ("file/out", "Not a directory")):
+    for name, state in (("file", "File exists"), ("link", "it is a broken link"), ("file/out", "Not a directory")):
         with pytest.raises(PlanError, match=rf"cannot be written \({state}\); choose another folder as out"):
             list(pipeline_file.execute([], str(tmp_path / name), None))
 
@@ -297,7 +297,7 @@ def test_a_run_that_goes_on_has_a_journal(tmp_path) -> None:
     assert Pipeline().run(docs, str(out)).manifest == first.manifest
     assert str(out / "manifest.json") in journaled(str(out / JOURNAL))
     (out / "recipe.json").unlink()
-    with pytest.raises(StaleOutput, match="was made by another recipe or from other input"):
+    with pytest.raises(StaleOutput, match="was made by a different recipe or from different input"):
         Pipeline(*STAGES).run(docs, str(out))
     assert Pipeline().run(docs, str(out)).manifest == first.manifest
     begun = {"kind": "dataset", "key": "another", "stages": []}

@@ -100,7 +100,7 @@ def test_another_recipe_is_stale_unless_replaced(tmp_path):
     docs, out = dataset_of(tmp_path, TEXTS), str(tmp_path / "out")
     Pipeline(*STAGES).run(docs, out)
     steps = os.listdir(os.path.join(out, "steps"))
-    with pytest.raises(StaleOutput, match="another recipe or from other input .*replace=True"):
+    with pytest.raises(StaleOutput, match="a different recipe or from different input .*replace=True"):
         Pipeline(*STAGES[:-1]).run(docs, out)
     stamp = os.stat(os.path.join(out, "steps", steps[0], "receipt.json")).st_mtime_ns
     done = Pipeline(*STAGES[:-1]).run(docs, out, replace=True)
@@ -129,7 +129,7 @@ def test_changed_input_is_another_recipe(tmp_path):
 
 def test_missing_columns_fail_before_any_work(tmp_path):
     """A stage that needs a column nobody makes is a PlanError that names both."""
-    with pytest.raises(PlanError, match=r"needs the column words, .*there are id, text, source, meta.*after columns$"):
+    with pytest.raises(PlanError, match=r"needs the column words, .*available: id, text, source, meta.*after columns$"):
         Pipeline(Filter(long_enough)).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
     assert not os.path.exists(tmp_path / "out")
     with pytest.raises(PlanError, match=r"wrap a function: dp\.Filter"):
@@ -139,7 +139,7 @@ def test_missing_columns_fail_before_any_work(tmp_path):
 def test_filter_after_dedup_warns(tmp_path, caplog):
     """A filter behind an Estimator may drop the only copy: the log says so."""
     Pipeline(FirstOfLength(), Filter(empty)).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
-    assert "may drop the only copy" in caplog.text
+    assert "may drop the only remaining copy" in caplog.text
 
 
 def test_without_stages_it_copies_and_ids_stay(tmp_path):

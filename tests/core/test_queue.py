@@ -152,5 +152,16 @@ def test_a_queue_is_a_folder_of_a_file_system(tmp_path, wrong):
     with pytest.raises(PlanError, match="must be a folder of a shared file system"):
         dp.tools.Queue(wrong)
     (tmp_path / "file").touch()
-    with pytest.raises(PlanError, match="must be a folder, and is a file"):
+    with pytest.raises(PlanError, match="must be a folder, but is a file"):
         dp.tools.Queue(str(tmp_path / "file"))
+
+
+def test_a_process_of_another_container_is_not_taken_for_dead(tmp_path, monkeypatch):
+    """Containers may have the same host name, and processes of each have numbers that the others do not know."""
+    url = tmp_path / "other"
+    claim(str(url))
+    url.write_bytes(orjson.dumps({**orjson.loads(url.read_bytes()), "pid": 2**22 + 1}))
+    assert Watch().silent(str(url)) == float("inf")
+    here = claims.machine()
+    monkeypatch.setattr(claims, "machine", lambda: f"{here} container")
+    assert Watch().silent(str(url)) == 0.0

@@ -60,7 +60,7 @@ def test_dropped_documents_are_a_dataset(docs, tmp_path, sealed) -> None:
     assert pickle.loads(pickle.dumps(dropped)).take(9) == rows
     again = dp.Pipeline(dp.Exact()).run(dropped, str(tmp_path / "again"))
     assert again.table().to_pylist() == rows
-    with pytest.raises(ReadError, match="it was read by a reader of your own"):
+    with pytest.raises(ReadError, match="it was read by a custom reader"):
         again.dropped()
 
 

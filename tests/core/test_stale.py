@@ -30,8 +30,8 @@ def test_it_says_which_stage_field_or_file_changed(tmp_path):
 
     run(dp.Exact(), dp.MinHash(threshold=0.8))
     assert "MinHash has threshold=0.8 there, and threshold=0.7 now" in says(dp.Exact(), dp.MinHash(threshold=0.7))
-    assert "its stages are Exact -> MinHash, and now Exact" in says(dp.Exact())
-    assert "and now none (a copy)" in says()
+    assert "its stages were Exact -> MinHash and are now Exact" in says(dp.Exact())
+    assert "and are now none (a copy)" in says()
     same = (dp.Exact(), dp.MinHash(threshold=0.8))
     (tmp_path / "b.jsonl").write_text('{"text": "another text"}\n')
     assert f"the input file {tmp_path}/b.jsonl is new" in says(*same)
@@ -40,7 +40,7 @@ def test_it_says_which_stage_field_or_file_changed(tmp_path):
     for name in "bc":
         (tmp_path / f"{name}.jsonl").unlink()
     texts.write_text('{"text": "other words in the same file"}\n')
-    assert "its stages are Exact -> MinHash, and now Exact" in says(dp.Exact())
+    assert "its stages were Exact -> MinHash and are now Exact" in says(dp.Exact())
 
 
 def test_token_shards_say_it_too(tmp_path, tok):
@@ -66,7 +66,7 @@ def test_token_shards_say_it_too(tmp_path, tok):
     def mix(out):
         return dp.Mix({"a": 1.0}).write({"a": str(tmp_path / "b")}, out)
 
-    assert "its stages are encode, and now mix" in says(mix)
+    assert "its stages were encode and are now mix" in says(mix)
     (tmp_path / "c.jsonl").write_text('{"text": "other words"}\n')
     texts = tmp_path / "c.jsonl"
     assert f"(the input file {texts} is new)" in says(encode, val=0.5)
@@ -87,11 +87,11 @@ def test_files_that_are_gone_or_changed_are_named(tmp_path):
         return first_difference(Folder(folder), recipe(), recipe(*stages), now)
 
     left = dp.read(str(tmp_path / "a.jsonl"))
-    assert says(left) == f"the input file {tmp_path}/b.jsonl (and 1 more) is not in the input any more"
+    assert says(left) == f"the input file {tmp_path}/b.jsonl (and 1 more) is no longer in the input"
     (tmp_path / "a.jsonl").write_text('{"text": "b"}\n')
     everything = dp.read(str(tmp_path / "*.jsonl"))
-    assert says(everything) == f"the input file {tmp_path}/a.jsonl has other content"
-    assert says(left, stage("A")) == "its stages are none (a copy), and now A"
+    assert says(everything) == f"the input file {tmp_path}/a.jsonl has different content"
+    assert says(left, stage("A")) == "its stages were none (a copy) and are now A"
     assert (says(None), says(left, folder=fresh)) == (UNKNOWN, UNLISTED)
 
 
@@ -107,8 +107,8 @@ def recipe(*stages):
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
-    [([], [stage("A")], "its stages are none (a copy), and now A"),
-     ([stage("A"), stage("B")], [stage("B"), stage("A")], "its stages are A -> B, and now B -> A"),
+    [([], [stage("A")], "its stages were none (a copy) and are now A"),
+     ([stage("A"), stage("B")], [stage("B"), stage("A")], "its stages were A -> B and are now B -> A"),
      ([stage("A", n=1, m=1)], [stage("A", n=2, m=2)], "A has n=1 there, and n=2 now"),
      ([stage("A"), stage("B", n=1)], [stage("A"), stage("B")], "B has n=1 there, and n=None now"),
      ([stage("A", n=1)], [stage("A", n=1, m=2)], "A has m=None there, and m=2 now"),

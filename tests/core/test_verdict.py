@@ -197,6 +197,6 @@ def test_the_key_of_an_estimator_is_that_of_its_work(tmp_path):
     assert len(keys) == 3
     assert None not in keys
     assert Names().fit(docs, None, str(tmp_path)).key == Names().key_for(docs)
-    with pytest.raises(PlanError, match=r"^Names adds named, which is a column already; set annotate='another_'$"):
+    with pytest.raises(PlanError, match=r"^Names adds named, which already exists; set annotate='another_'$"):
         Pipeline(Names(), Names()).plan(docs, str(tmp_path / "out"))
     assert [step.label for step in Pipeline(Names()).plan(docs, str(tmp_path / "out")).steps] == ["Names"]

@@ -23,7 +23,7 @@ from dataprep.store.place import files_named, here
 from dataprep.tokens.shards.shard import Shards
 
 HERE, THERE = "نص من هنا", "نص من هناك"  # a text of either folder
-SAYS = r"was given in the working folder .*/here, and this is now .*/there; pass absolute paths"
+SAYS = r"is relative to the working folder .*/here, which is now .*/there; pass absolute paths"
 MOVED = r" changed the working folder to .*/there, where relative paths of the run mean other files"
 
 
@@ -324,7 +324,7 @@ def test_a_folder_that_was_deleted_is_named(tmp_path, monkeypatch):
         path.unlink()
     gone.rmdir()
     assert here() == ""
-    with pytest.raises(PlanError, match="this is now deleted"):
+    with pytest.raises(PlanError, match="which is now deleted"):
         docs.to_arrow()
     monkeypatch.undo()
 

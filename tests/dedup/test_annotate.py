@@ -107,11 +107,11 @@ def test_columns_are_read_by_later_stages(tmp_path, caplog) -> None:
     assert [(row["text"], row["cluster_size"], row["near_cluster_size"]) for row in done.take(9)] == [
         (TEXTS[0], 3, 3), (TEXTS[1], 1, 1), ("", 1, 1), (TEXTS[4], 1, 1), ("ten", 1, 1)
     ]  # fmt: skip
-    assert "only copy" in caplog.text
+    assert "only remaining copy" in caplog.text
     caplog.clear()
     dp.Pipeline(*stages[:1], *stages[-1:]).run(docs, str(tmp_path / "two"))
-    assert "only copy" not in caplog.text
-    with pytest.raises(PlanError, match="MinHash adds duplicate, cluster, .* is a column already; set annotate='"):
+    assert "only remaining copy" not in caplog.text
+    with pytest.raises(PlanError, match="MinHash adds duplicate, cluster, .* already exists; set annotate='"):
         dp.Pipeline(Exact(annotate=True), MinHash(annotate=True)).run(docs, str(tmp_path / "no"))
 
 

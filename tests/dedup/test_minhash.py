@@ -107,9 +107,9 @@ def test_containment_that_bands_cannot_find_is_refused() -> None:
     for chosen in ({"preset": "fineweb"}, {"bands": 26, "rows": 8}, {"bands": 35, "rows": 3}):
         with pytest.raises(PlanError, match="propose 0% of the pairs at the threshold 0.8 of containment"):
             MinHash(measure="containment", **chosen)
-    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.2 of containment"):
+    with pytest.raises(PlanError, match="256 hashes are too few to find the pairs at the threshold 0.2 of containment"):
         MinHash(measure="containment", threshold=0.2)
-    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.01; set"):
+    with pytest.raises(PlanError, match="256 hashes are too few to find the pairs at the threshold 0.01; set"):
         MinHash(threshold=0.01)
     assert MinHash(measure="containment", bands=256, rows=1).settings.rows == 1
 
@@ -393,7 +393,7 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         ({"normalize": 3}, "normalize=3 must be 'fineweb' or names of"),
         ({"preset": "dclm", "bands": 3, "rows": 3}, "leave bands"),
         ({"bands": 3}, "both"),
-        ({"bands": 0, "rows": 1}, "bands=0 must be an integer from 1"),
+        ({"bands": 0, "rows": 1}, "bands=0 must be an integer of at least 1"),
         ({"bands": 10**7, "rows": 10}, "at most 65,536 hashes"),
         ({"bands": 9, "rows": 13}, "40% of the pairs at the threshold 0.8"),  # datasketch's own choice for 0.8
         ({"preset": "fineweb", "threshold": 0.6}, "more bands"),
@@ -401,9 +401,9 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         ({"threshold": 0}, "above 0"),
         ({"threshold": 80}, "above 0"),
         ({"threshold": "high"}, "above 0"),
-        ({"ngram": 0}, "ngram=0 must be an integer from 1"),
-        ({"ngram": 2.5}, "ngram=2.5 must be an integer from 1"),
-        ({"min_shingles": "9"}, "min_shingles='9' must be an integer from 1"),
+        ({"ngram": 0}, "ngram=0 must be an integer of at least 1"),
+        ({"ngram": 2.5}, "ngram=2.5 must be an integer of at least 1"),
+        ({"min_shingles": "9"}, "min_shingles='9' must be an integer of at least 1"),
         ({"seed": -1}, "seed=-1 must be an integer from 0 to 4,294,967,295"),
         ({"seed": "x"}, "seed='x' must be an integer"),
         ({"keep": "last"}, "longest"),

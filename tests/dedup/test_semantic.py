@@ -287,7 +287,7 @@ def test_vectors_that_cannot_be(drops, sentence) -> None:
 def test_vectors_of_two_sizes(drops) -> None:
     """All vectors have as many numbers, in one part and across parts."""
     stage = SemDeDup(embed=lambda texts: np.ones((len(texts), len(texts[0]))), version="1")
-    with pytest.raises(PlanError, match="vectors of 1 numbers and of 3"):
+    with pytest.raises(PlanError, match="vectors of 1 and 3 numbers"):
         drops(stage, ["a", "abc"], parts=2)
 
 

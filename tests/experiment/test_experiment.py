@@ -12,6 +12,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import ReadError, StaleOutput
+from dataprep.experiment.questions import read_all
 from dataprep.inference import train as training
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -54,6 +55,41 @@ def test_no_version_has_anything_of_the_held_out_set(tried, corpus, tmp_path) ->
     assert ids[0] == ids[1], "words are compared before a stage can change them"
     assert len(set(texts(kept))) < len(texts(kept)), "the version without deduplication has its duplicates"
     assert len(set(texts(held))) == len(held), "and the held-out set has none"
+
+
+def test_short_copies_of_held_out_documents_are_dropped(tried, corpus, tmp_path) -> None:
+    """Also of documents with too few words for a run of words, in other case and punctuation; but no longer ones."""
+    rows = corpus.table(["text", "source", "topic"]).to_pylist()
+    said = ("صباح {}!", "Good {}", "good, {}", "港 {}")
+    short = [{**rows[n], "text": text.format(n)} for n in range(30) for text in said]
+    long = [{**rows[n], "text": f"It is good {n} times"} for n in range(30)]
+    docs = dp.Pipeline().run(
+        dp.read(
+            rows + 2 * short + long, key="short", columns=["topic"], source="field:source", out=str(tmp_path / "rows")
+        ),
+        out=str(tmp_path / "docs"),
+    )
+    found = tried(docs=docs, versions={"all": [], "exact": [dp.Exact()]})
+    held, kept = (dp.open_dataset(str(tmp_path / "out" / name)) for name in ("held-out", "versions/all"))
+    plain = [{re.sub(r"\W", "", text).lower() for text in texts(docs)} for docs in (held, kept)]
+    assert len([text for text in plain[0] if len(text) < 9]) > 5
+    assert not plain[0] & plain[1]
+    assert sum(text.startswith("It is") for text in texts(kept) + texts(held)) == 30
+    assert found.about["contaminated"] > 5
+
+
+def test_a_held_out_document_that_was_forgotten(tried, corpus, tmp_path) -> None:
+    """Forgotten in the input, it must be forgotten in the experiment before it continues."""
+    docs = dp.Pipeline().run(corpus, out=str(tmp_path / "docs"))
+    tried(docs=docs)
+    pool = dp.open_dataset(str(tmp_path / "out" / "pool" / "corpus")).table(["id", "text"]).to_pylist()
+    dp.tools.forget(str(tmp_path / "docs"), [pool[0]["id"]])
+    docs = dp.open_dataset(str(tmp_path / "docs"))
+    with pytest.raises(StaleOutput, match="documents of the held-out set were forgotten in 'corpus'; run `dataprep f"):
+        tried(docs=docs)
+    dp.tools.forget(str(tmp_path / "out"), [])
+    assert pool[0]["text"] not in texts(dp.open_dataset(str(tmp_path / "out" / "held-out")))
+    tried(docs=docs)
 
 
 def backwards(text):
@@ -184,9 +220,26 @@ def test_questions(tried, tmp_path) -> None:
     assert said["versions"]["short"]["by_seed"][1] == pytest.approx(-sum(x for [x] in nats) / np.log(2) / 19)
 
 
+def test_edited_choices_are_measured_again(tmp_path) -> None:
+    """They decide the first token that is scored, also of the same right answer."""
+    recipes = []
+    for other in ("never", "salty"):
+        rows = [{"prompt": f"the {w} of", "choices": ["salt and oranges", other], "answer": 0} for w in "abc"]
+        lines(tmp_path / "exam.jsonl", rows)
+        recipes += [one.recipe() for one in read_all({"exam": tmp_path / "exam.jsonl"}, None, 0)]
+    assert recipes[0] != recipes[1]
+
+
 def lines(path, rows):
     """Write JSON Lines."""
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_checkpoints_that_are_asked_for_later(tried, tmp_path) -> None:
+    """The table is that of an experiment that asked for them at once."""
+    tried(settings=["steps=40"])
+    found = [tried(checkpoints=3, settings=["steps=40"], out=str(tmp_path / name)) for name in ("out", "new")]
+    assert found[0].measures == found[1].measures
 
 
 def test_last_checkpoints_are_averaged(tried, tmp_path) -> None:
@@ -235,6 +288,7 @@ def test_the_table(tried, tmp_path, capsys) -> None:
 BAD = {
     "one version": ({"versions": {"all": []}}, "versions has 1, and must have two or more"),
     "a name": ({"versions": {"a/b": [], "c": []}}, "the version's name 'a/b' must have letters, digits"),
+    "a file of questions": ({"choices": {"../x": "x.jsonl"}}, "the name '../x' of a file of questions must have"),
     "one seed": ({"seeds": 1}, "seeds=1 must be a whole number from 2, since a single run cannot tell"),
     "no held-out set": ({"held_out": 0}, "held_out=0 leaves no documents"),
     "too few held out": ({"held_out": 0.01}, "held_out=0.01 has .*, too few to compare models on"),

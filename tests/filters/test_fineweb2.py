@@ -136,7 +136,7 @@ def test_wrong_languages_and_files(tmp_path):
     for make, says in (
         (
             lambda: FineWeb2(language="ary_Latn", configs=folder),
-            f"language='ary_Latn' must be that of a NAME.yml in configs={folder!r}, a copy of fineweb-2/configs",
+            f"language='ary_Latn' must be a .yml file's name in configs={folder!r}, a copy of fineweb-2/configs",
         ),
         (
             lambda: stage_of(tmp_path) and FineWeb2(language="ary_Arb", configs=folder),

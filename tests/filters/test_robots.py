@@ -57,6 +57,9 @@ CASES = {
     "2.2.1 the group of all": ("User-agent: x\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", ["/b", "/b/c"], ["/a"]),
     "2.2.1 no group": ("User-agent: x\nDisallow: /", [], ["/"]),
     "2.2.1 rules without a group": ("Disallow: /", [], ["/"]),
+    "2.2.1 not the group of a name that begins so": (
+        "User-agent: CC\nDisallow: /a\n\nUser-agent: *\nDisallow: /b", ["/b"], ["/a"],
+    ),
     "2.2.1 one group of several agents": ("User-agent: x\nUser-agent: CCBot\nDisallow: /a", ["/a"], ["/b"]),
     "2.2.2 the longest rule": (
         "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c", ["/a", "/a/b/c"], ["/a/b"],

@@ -95,12 +95,12 @@ def test_keys_follow_the_content(fitted, tmp_path):
     record = json.loads(other.read_bytes())
     record["gopher"]["max_words"] = 999
     other.write_text(json.dumps(record))
-    with pytest.raises(PlanError, match=r"preset.json must be as `dataprep fit-language` sealed it"):
+    with pytest.raises(PlanError, match=r"preset.json was sealed by `dataprep fit-language`"):
         dp.Gopher(preset=moved)
     shutil.copy(f"{made.url}/{RECORD}", other)
     (moved / NGRAM).write_text("\\data\\")
     dp.Gopher(preset=moved)
-    with pytest.raises(PlanError, match=r"ngram.arpa must be as"):
+    with pytest.raises(PlanError, match=r"ngram.arpa was sealed"):
         dp.Perplexity(preset=moved)
 
 
@@ -113,7 +113,7 @@ def test_models_that_are_named_one_by_one_are_those_that_were_sealed(fitted, tmp
     data = bytearray((copy / PIECES).read_bytes())
     data[len(data) // 2] ^= 1
     (copy / PIECES).write_bytes(data)
-    with pytest.raises(PlanError, match=r"^Perplexity: .*pieces.model must be as `dataprep fit-language` sealed it"):
+    with pytest.raises(PlanError, match=r"^Perplexity: .*pieces.model was sealed by `dataprep fit-language`"):
         dp.Perplexity(**paths)
     (copy / RECORD).write_text('{"name": "of another program"}')
     dp.Perplexity(**paths)
@@ -131,7 +131,7 @@ def test_a_changed_byte_is_found(fitted, tmp_path, name):
     assert {problem.file for problem in dp.tools.verify(str(copy))[str(copy)]} >= {name}
     shutil.rmtree(copy / "receipts")
     if name.startswith("language"):
-        with pytest.raises(PlanError, match=rf"^Language: .*{name} must be as `dataprep fit-language` sealed it"):
+        with pytest.raises(PlanError, match=rf"^Language: .*{name} was sealed by `dataprep fit-language`"):
             dp.Language(preset=copy)
 
 
@@ -197,11 +197,11 @@ def test_samples_that_cannot_be_fitted(tmp_path, reference, wild, named, says):
 @pytest.mark.parametrize("stage", [dp.Gopher, dp.FineWeb, dp.Language, dp.Perplexity], ids=lambda s: s.__name__)
 def test_a_wrong_folder_as_preset(tmp_path, stage):
     """A folder without a record, or with another JSON file of this name, is one sentence that names the command."""
-    with pytest.raises(PlanError, match=r"must be a folder with preset.json, but has none; make it with `dataprep fit"):
+    with pytest.raises(PlanError, match=r"must be a folder that contains preset.json; make it with `dataprep fit"):
         stage(preset=str(tmp_path))
     for content in ("{}", "[1]", "", "{"):
         (tmp_path / RECORD).write_text(content)
-        with pytest.raises(PlanError, match="must be the record of a preset folder of format 1; make it with"):
+        with pytest.raises(PlanError, match="must describe a preset folder of format 1; make it with"):
             stage(preset=tmp_path)
 
 

@@ -329,5 +329,5 @@ def test_a_folder_of_unknown_parents_is_named(tmp_path) -> None:
         if name.startswith("origin"):
             files.remove(f"{new}/alone/{name}")
     said = dp.tools.forget(new, ["0:0"], of="web").elsewhere
-    doubts = [one.partition(" (")[0] for one in said if one.endswith("whether it has the documents is not known)")]
+    doubts = [one.partition(" (")[0] for one in said if one.endswith("it is not known whether it has the documents)")]
     assert sorted(doubts) == [f"{new}/alone", f"{new}/clean"]

@@ -308,7 +308,7 @@ def test_bloom_filter_is_filled_again(tmp_path):
     done = forget(str(tmp_path / "out"), [5])
     assert not knows(WEB[5])
     assert all(map(knows, WEB[:5]))
-    assert any("was filled again" in told for told in done.cleared)
+    assert any("was rebuilt" in told for told in done.cleared)
 
 
 def test_bloom_after_a_hundred_filters_is_filled_again(tmp_path):
@@ -319,7 +319,7 @@ def test_bloom_after_a_hundred_filters_is_filled_again(tmp_path):
     dp.Pipeline(*filters, dp.Exact(), dp.Bloom(error_rate=1e-6)).run(docs, str(tmp_path / "run" / "out"))
     done = forget(str(tmp_path / "run"), [5])
     assert [said.partition(" was ")[2] for said in done.cleared if "filter.bloom" in said] == [
-        f"filled again from the {len(WEB) - 2} documents that are left"
+        f"rebuilt from the {len(WEB) - 2} documents that are left"
     ]
     (place,) = (tmp_path / "run" / "out" / "steps").glob("102-Bloom-*/filter.bloom")
     with place.open("rb") as f:

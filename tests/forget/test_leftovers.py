@@ -130,7 +130,7 @@ def test_what_is_left_is_named(tmp_path) -> None:
     reasons = {sentence.partition(" (")[0]: sentence.partition(" (")[2] for sentence in found}
     assert reasons["b"] == "the input itself)"
     assert reasons[f"{run}/train/step-1.pt"].startswith("a checkpoint trained on the text")
-    assert reasons[f"{run}/made/lm.arpa"].startswith("made of the texts by a step")
+    assert reasons[f"{run}/made/lm.arpa"].startswith("made from the texts by a step")
     assert reasons[f"{run}/y.ds"].startswith("exported tokens")
     assert "run `dataprep forget` there too" in reasons["/far/web"]
     family.home, family.members = Folder(str(tmp_path / "none")), [read]
@@ -148,8 +148,8 @@ def test_a_filter_that_cannot_be_filled_again_is_removed(tmp_path) -> None:
     stated.written(home, stages=[{"class": "Mine"}, {"class": "Exact"}])
     put(home, *(f"steps/{name}-0123abcd/filter.bloom" for name in ("01-Mine", "03-Bloom")), "steps/02-Exact-0123abcd/x")
     one, three = refill_filters(Member(Folder(str(home)), DATASET))
-    assert "01-Mine-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by Mine, " in one
-    assert "03-Bloom-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by None" in three
+    assert "01-Mine-0123abcd/filter.bloom was removed, since it cannot be rebuilt (it was made by Mine, " in one
+    assert "03-Bloom-0123abcd/filter.bloom was removed, since it cannot be rebuilt (it was made by None" in three
     assert list(home.rglob("filter.bloom")) == []
 
 
@@ -186,7 +186,7 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
         assert read == [[(row["id"], row["text"]) for row in rows] for rows in (before, kept, cut)]
         assert len(read[0]) > len(read[1]) >= len(read[2]) > 2
     (sentence,) = refill_filters(member)
-    assert sentence == f"{steps[2].url}/filter.bloom was filled again from the {len(read[2])} documents that are left"
+    assert sentence == f"{steps[2].url}/filter.bloom was rebuilt from the {len(read[2])} documents that are left"
     assert not files.exists(steps[2].path("anew"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -54,7 +55,8 @@ class Slow:
     def __call__(self, n: int) -> int:
         if n == 2:
             first = not Path(self.home, "2").exists()
-            Path(self.home, "2").write_text(str(os.getppid()))
+            parent = multiprocessing.parent_process()
+            Path(self.home, "2").write_text(str(parent.pid if parent else ""))
             time.sleep(600 if first else 0)
         if n == 5:
             msg = "is empty"
@@ -114,3 +116,17 @@ def test_a_run_is_the_same_byte_for_byte(tmp_path):
         first.wait()
         subprocess.run(command, env=env, check=True, timeout=WAIT)
     laws.same_bytes(tmp_path / "serial", tmp_path / "queued")
+
+
+def test_each_run_has_its_own_modules(tmp_path):
+    """Runs whose modules have the same name, and a module that was edited between two runs."""
+    script = "import sys, dataprep as dp, helper\nprint(*dp.tools.Queue(sys.argv[1]).map(helper.change, 'xy'))\n"
+    found = []
+    with working(tmp_path / "queue"):
+        for place, said in (("a", "one"), ("b", "two"), ("b", "three"), ("a", "one")):
+            (tmp_path / place).mkdir(exist_ok=True)
+            (tmp_path / place / "helper.py").write_text(f"def change(x):\n    return x + '-{said}'\n")
+            (tmp_path / place / "run.py").write_text(script)
+            command = [sys.executable, str(tmp_path / place / "run.py"), str(tmp_path / "queue")]
+            found.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+    assert found == ["x-one y-one", "x-two y-two", "x-three y-three", "x-one y-one"]

@@ -204,7 +204,7 @@ def test_streams_are_cut_at_the_same_ids(one, two, n, m):
 
 def test_ids_out_of_order_are_refused():
     """A stream that goes back is not compared."""
-    with pytest.raises(PlanError, match="do not ascend"):
+    with pytest.raises(PlanError, match="ids are not in ascending order"):
         list(comparison.aligned([B.make([3], ["x"], "s"), B.make([2], ["x"], "s")], []))
 
 

@@ -126,7 +126,7 @@ def test_without_the_input_nothing_is_removed(run):
     path.write_bytes(path.read_bytes()[:-1])
     os.unlink(run / "texts" / "1.jsonl")
     before = {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()}
-    with pytest.raises(PlanError, match=r"clean is damaged, and its input .*1\.jsonl is not there; nothing was rem"):
+    with pytest.raises(PlanError, match=r"clean is damaged, and its input .*1\.jsonl is missing; nothing was rem"):
         remove_damaged(str(run / "out"))
     assert {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()} == before
 

@@ -53,7 +53,7 @@ def test_status_tells_both_results(begun, dataprep) -> None:
     """The progress of the new one, and that the one before is complete."""
     whole, _ = status(begun)
     assert (whole.state, whole.done, whole.of, whole.documents) == (UNFINISHED, 1, 4, 8)
-    assert "1 of 4 parts; the result before is complete (8 documents" in dataprep("status", begun)[1]
+    assert "1 of 4 parts; the previous result is complete (8 documents" in dataprep("status", begun)[1]
     assert dataprep("prune", begun)[0] == 0
     assert (status(begun)[0].state, status(begun)[0].done) == (DONE, None)
     assert not Folder(begun).unfinished.receipts()

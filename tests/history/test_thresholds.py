@@ -119,5 +119,5 @@ def test_what_cannot_be_replayed_is_one_sentence(tmp_path, dataprep) -> None:
         at_thresholds(step, [1.5], dp.tools.Serial())
     assert dataprep("threshold", run.url, "high")[0] == 1
     assert dataprep("prune", run.url)[0] == 0
-    with pytest.raises(PlanError, match="are not stored any more"):
+    with pytest.raises(PlanError, match="are no longer stored"):
         at_thresholds(minhash_of(str(run.url)), [0.9], dp.tools.Serial())

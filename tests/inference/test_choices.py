@@ -116,9 +116,9 @@ def test_a_uniform_model_counts_tokens(voice):
     ("line", "said"),
     [
         ("{", r"line 2 must be a JSON object \(.*\); write one question per line"),
-        ("[1]", "line 2 must have a text `prompt` or `question`, and only one of them"),
-        ('{"choices": ["a", "b"], "answer": 0}', "line 2 must have a text `prompt`"),
-        ('{"prompt": "a", "question": "b", "choices": ["a", "b"], "answer": 0}', "only one of them"),
+        ("[1]", "line 2 must have either a `prompt` or a `question`, as text"),
+        ('{"choices": ["a", "b"], "answer": 0}', "line 2 must have either a `prompt`"),
+        ('{"prompt": "a", "question": "b", "choices": ["a", "b"], "answer": 0}', "either a `prompt` or a `question`"),
         ('{"prompt": "a", "choices": ["a"], "answer": 0}', r"line 2: choices=\['a'\] must be a list of two or more"),
         ('{"prompt": "a", "choices": ["a", ""], "answer": 0}', "must be a list of two or more texts that are"),
         ('{"prompt": "a", "choices": ["a", "b"], "answer": 2}', "line 2: answer=2 must be the index .* from 0 to 1"),

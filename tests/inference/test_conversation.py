@@ -115,7 +115,7 @@ def test_a_long_turn_loses_its_beginning(talk):
     assert 20 < len(ids) <= 32
     assert "door good night" in talk.model.tok.tiktoken().decode(ids)
     talk.reset("be brief " * 200)
-    with pytest.raises(PlanError, match="system's text is too long .* context is 64 tokens"):
+    with pytest.raises(PlanError, match="system prompt is too long .* context is 64 tokens"):
         talk.say("good night")
     assert talk.history == []
     talk.reset("")

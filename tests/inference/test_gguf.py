@@ -123,7 +123,7 @@ def test_the_file_has_the_tokenizer(pattern, rule, tmp_path) -> None:
 def test_other_rules_are_one_sentence(pattern, tmp_path) -> None:
     """llama.cpp would cut words otherwise, and the model would see ids that it does not know; nothing is written."""
     run, _ = save(tmp_path / "run", SHAPES["untied"], pattern)
-    with pytest.raises(PlanError, match='cuts words as llama.cpp cannot .*pattern="gpt2", "gpt4" or "llama3"'):
+    with pytest.raises(PlanError, match='whose pattern llama.cpp does not know .*pattern="gpt2", "gpt4" or "llama3"'):
         export_model(run, tmp_path / "out", gguf=True)
     assert not (tmp_path / "out").exists()
 

@@ -175,7 +175,7 @@ POST = "POST /answer HTTP/1.1\nHost: localhost\nContent-Type: application/json\n
     [
         ("GET http://[/card HTTP/1.1\nHost: localhost\n", "a path that begins with /"),
         (POST.replace("/answer", "http://[x]/answer"), "a path that begins with /"),
-        (POST + "Content-Length: 100\n", "has 2 bytes, and states 100"),
+        (POST + "Content-Length: 100\n", "has 2 bytes, but states 100"),
         (POST + "Content-Length: 2\nContent-Length: 3\n", "must state one length"),
         (POST + "Content-Length: 2\nTransfer-Encoding: chunked\n", "must state one length"),
         (POST + "Content-Length: -2\n", "must state one length"),

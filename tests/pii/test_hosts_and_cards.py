@@ -48,6 +48,23 @@ def test_cards(first, word) -> None:
     assert find(f"EAN {number}", ("card",)) == [] or word is None
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("4111111111111111merci", "<card>merci"), ("card4111111111111111", "card<card>"), ("visa4111 1111 1111 1111 ok",
+     "visa<card> ok"), ("x4111111111111111", None), ("4111111111111111ab", None), ("4111111111111111cafe", None),
+     ("IBANDE89370400440532013000", "IBAN<iban>"), ("ibanDE89370400440532013000 ok", "iban<iban> ok"),
+     ("DE89370400440532013000danke", "<iban>danke"), ("DE89 3704  0044 0532  0130 00", "<iban>"),
+     ("xDE89370400440532013000", None), ("DE89370400440532013000x", None),
+     ("to joe.o'neil@a.org", "to <email>"), ("marie.d’arc+x@a.fr", "<email>"), ("l'x@a.fr", "l'<email>")],
+)  # fmt: skip
+def test_glued_words(text, left) -> None:
+    """Words glued to cards and accounts stay, the numbers do not; an o' or d' may be inside a name."""
+    hidden, whole_text = text, pii(text, dp.PII(kinds=("email", "iban", "card")))[0]
+    for m in reversed(find(text, ("email", "iban", "card"))):
+        hidden = f"{hidden[: m.start]}<{m.kind}>{hidden[m.end :]}"
+    assert hidden == whole_text == (left or text)
+
+
 @pytest.mark.parametrize("first", ["41234567890", "612345678901", "4123456789012345678"])
 def test_other_lengths(first) -> None:
     """Numbers of lengths or beginnings that no network issues are no cards, whatever word is before them."""

@@ -91,8 +91,8 @@ def test_kinds_of_ones_own():
     [
         (lambda: PIIKind("email", "x"), "name='email' must be lower-case letters"),
         (lambda: PIIKind("A B", "x"), "name='A B' must be lower-case letters"),
-        (lambda: PIIKind("a", "("), "pattern='(' must be a pattern of Python's re"),
-        (lambda: PIIKind("a", "x*"), "matches an empty text; it must match something"),
+        (lambda: PIIKind("a", "("), "pattern='(' must be a valid pattern for Python's re"),
+        (lambda: PIIKind("a", "x*"), "matches the empty string; it must match text"),
         (lambda: PIIKind("a", "x", "mod11"), "check='mod11' must be one of luhn, iban, rib, or a function"),
         (lambda: PII(kinds=("mac", PIIKind("mac", "x"))), "two kinds are named 'mac'"),
         (lambda: PII(kinds=("email", 3)), "or PIIKind objects, not 3"),

@@ -262,9 +262,9 @@ def test_long_runs_take_linear_time(part):
         ({"kinds": ("email", "names")}, "card, phone, rib, cin, ssn, mac, api_key, or PIIKind objects, not 'names'"),
         ({"kinds": ()}, "or PIIKind objects, not nothing"),
         ({"action": "mask"}, 'must be "replace" or "drop"'),
-        ({"replace": 3}, "replace=3 must be a text"),
+        ({"replace": 3}, "replace=3 must be a string"),
         ({"replace": "<{kin}>"}, "names 'kin'; its only field must be {kind}"),
-        ({"max_found": -1}, "max_found=-1 must be a number from 0"),
+        ({"max_found": -1}, "max_found=-1 must be a number of at least 0"),
     ],
 )
 def test_bad_parameters(bad, says):

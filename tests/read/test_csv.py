@@ -138,7 +138,7 @@ def test_bad_rows_are_dropped_and_the_rows_beside_them_kept(tmp_path, monkeypatc
 def test_a_file_of_another_kind_is_one_sentence(tmp_path) -> None:
     """Bytes that are no table, and a table without rows."""
     for data in (b"\x00\x01\x02" * 99, b"\xff\xfe\xfd" * 99):
-        with pytest.raises(ReadError, match=r"convert it to UTF-8|must be a text file|bytes are|there is no column"):
+        with pytest.raises(ReadError, match=r"convert it to UTF-8|must be a text file|content is|there is no column"):
             dp.read(put(tmp_path, data)).table()
     with pytest.raises(ReadError, match="contains no records"):
         dp.read(put(tmp_path, b"text\n")).table()

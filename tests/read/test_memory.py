@@ -240,7 +240,7 @@ def test_equal_column_names_are_one_sentence(kind):
     if kind == "pandas":
         pandas = pytest.importorskip("pandas")
         made["pandas"] = lambda: pandas.DataFrame([["a", 1, 2]], columns=["text", "n", "n"])
-    with pytest.raises(ReadError, match="several columns named 'n'; a name must occur once"):
+    with pytest.raises(ReadError, match="several columns named 'n'; names must be unique"):
         dp.read(made[kind](), key="rows").table(["text"])
 
 

@@ -87,7 +87,7 @@ def test_bad_rows(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        ({"body": ["a"], "n": [1]}, r"'text' is not there; the columns are body \(string\), n \(int64\); .* text="),
+        ({"body": ["a"], "n": [1]}, r"'text' does not exist; the columns are body \(string\), n \(int64\); .* text="),
         ({"text": [1]}, r"'text' has the type int64, not string"),
         ({"text": pa.array([], pa.string())}, "has no rows"),
     ],

@@ -80,7 +80,7 @@ def test_one_source_a_document_is_no_source(tmp_path, monkeypatch) -> None:
         ("web", r"='web' must be \"field:NAME\" or .*; to name the source of files, write dp.read\({NAME: PATH}\)"),
         ("field:", "must be"),
         ("field:a..b", "must be"),
-        ("field:text", "must be another field than the text"),
+        ("field:text", "must differ from the text field"),
     ],
 )
 def test_other_words(tmp_path, source, says) -> None:

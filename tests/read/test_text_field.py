@@ -83,5 +83,5 @@ def test_the_field_around_is_no_column(tmp_path, kind) -> None:
     with pytest.raises(PlanError, match="'m' cannot be a column: it contains the text"):
         dp.read(path, text="m.body.text", columns=["m"])
     for source in ("field:m", "field:m.body", "field:m.body.text"):
-        with pytest.raises(PlanError, match="must be another field than the text"):
+        with pytest.raises(PlanError, match="must differ from the text field"):
             dp.read(path, text="m.body.text", source=source)

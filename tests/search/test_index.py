@@ -225,7 +225,7 @@ def test_mistakes_are_sentences(dataset, build, tmp_path):
         SuffixIndex.build(docs, "memory://index")
     with pytest.raises(ReadError, match="no index"):
         SuffixIndex.open(str(tmp_path / "b"))
-    with pytest.raises(StaleOutput, match="another recipe or from other input"):
+    with pytest.raises(StaleOutput, match="a different recipe or from different input"):
         build(dataset(["other"] * 2), out=str(tmp_path / "a"))
     other = SuffixIndex.build(dataset(["other"] * 2), str(tmp_path / "a"), replace=True)
     assert (other.count("other"), other.count("some")) == (2, 0)

@@ -64,7 +64,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
     """Before the result changes."""
     write(tmp_path, {"a": "1", "b": "1"})
     (tmp_path / "b").mkdir()
-    with pytest.raises(StaleOutput, match="b is a folder, where a file of the result belongs"):
+    with pytest.raises(StaleOutput, match="b is a folder, but the result needs a file there"):
         beside.commit(tmp_path, ["a", "b"])
     assert beside.ready(tmp_path) is None
 

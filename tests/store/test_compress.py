@@ -141,5 +141,5 @@ def test_bytes_and_name_of_a_file_disagree(tmp_path, named, found) -> None:
     kind = {"": "plain text", ".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}[found]
     fix = f"name ends with {found}" if found else f"rename it without {named}"
     for format_ in ("jsonl", "text", "lines"):
-        with pytest.raises(ReadError, match=f"its bytes are {kind}, .*{fix}"):
+        with pytest.raises(ReadError, match=f"its content is {kind}, .*{fix}"):
             list(dp.read(url, format=format_))

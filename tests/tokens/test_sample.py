@@ -132,9 +132,9 @@ def test_weights_are_met_by_less_where_more_was_not_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ({"one": 1}, "nothing for the source 'two'; give each source a weight, 0 to leave it out: one, two"),
+        ({"one": 1}, "no entry for the source 'two'; give each source a weight, 0 to leave it out: one, two"),
         ({"one": 1, "two": 1, "tow": 1}, "'tow', which is not a source"),
-        ({"one": 9, "two": 1}, r"weights need 360,000 bytes of 'one', which has 200,000; .* sample=0.56"),
+        ({"one": 9, "two": 1}, r"weights need 360,000 bytes of 'one', which has only 200,000; .* sample=0.56"),
         ({"one": -1, "two": 1}, "weights=.* has one: -1"),
         ({"one": 0, "two": 0}, "no source above 0"),
     ],

@@ -91,11 +91,23 @@ def emails(line: str):
             before = line[lead - 1 : lead] if lead else ""
             if line[lead:first] in IRISH and not (is_word(before) or before in tuple("+%@")):
                 first = lead
+            if line[lead : begins[0]] in IRISH and lead and line[lead - 1] in "._-":
+                low = lead - 1
+                while low > max(last, lead - 42) and (is_word(line[low - 1]) or line[low - 1] in ".+%-"):
+                    low -= 1
+                some = range(low, lead - 1)
+                more = (i for i in some if is_word(line[i]) and not ends_name(line[max(0, i - 1) : i]))
+                first = next(more, first)
             is_call = line[end : end + 1] == "(" or is_path(line, end)
             if not is_call and line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
                 starts = [i for i in range(first + 1, at) if line[i].isascii() and line[i].isalnum()]
                 yield max((i for i in starts if unspaced(line[i - 1])), default=first), end
             last = end
+
+
+def ends_name(before: str) -> bool:
+    """Whether no name of an address begins behind a character."""
+    return before != "" and (is_word(before) or before in "+%@")
 
 
 def is_path(line: str, end: int) -> bool:
@@ -221,7 +233,8 @@ def ibans(line: str):
     """Spans of account numbers with their country's length and right check digits; groups are apart by one sign."""
     lengths = {country: n for n, countries in LENGTHS.items() for country in countries.split()}
     for start in range(len(line)):
-        if start and ascii_word(line[start - 1]):
+        label = line[max(0, start - 4) : start].upper() == "IBAN" and line[start : start + 2].isupper()
+        if start and ascii_word(line[start - 1]) and not label:
             continue
         number, end = line[start : start + 2], start + 2
         if number not in lengths or not digits(line[end : end + 1]) or not digits(line[end + 1 : end + 2]):
@@ -229,13 +242,28 @@ def ibans(line: str):
         number, end = number + line[end : end + 2], end + 2
         while len(number) < lengths[number[:2]]:
             end += line[end : end + 1] in (" ", "-")
+            end += line[end : end + 1] in (" ", "-")
             c = line[end : end + 1]
             if not (c.isascii() and (c.isdecimal() or c.isupper())):
                 break
             number, end = number + c, end + 1
-        whole = len(number) == lengths[number[:2]] and not ascii_word(line[end : end + 1])
+        whole = len(number) == lengths[number[:2]] and is_end(line[end:])
         if whole and (int(number[2:4]) - int(iban_check(number))) % 97 == 0:
             yield start, end
+
+
+def is_letters(text: str) -> bool:
+    """Whether a text is three letters of ASCII."""
+    return len(text) == 3 and text.isascii() and text.isalpha()
+
+
+def is_end(after: str) -> bool:
+    """Whether a number ends before a text: at no letter, digit or _, or at a word of three letters glued to it."""
+    if not ascii_word(after[:1]):
+        return True
+    word = "".join(itertools.takewhile(lambda c: c.isascii() and is_word(c), after))
+    form = word.isalpha() and len(word) >= 3 and (word[1:].islower() or word.isupper())
+    return form and not set(word.lower()) <= set("abcdef")
 
 
 SHAPES = [(s, sizes) for sizes in ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 6, 5), (4, 6, 4)) for s in ("", " ", "-")]
@@ -265,7 +293,7 @@ def card_end(line: str, start: int, sign: str, sizes: tuple[int, ...]) -> int | 
         if len(line[end - size : end]) < size or not digits(line[end - size : end]):
             return None
     before, after = line[:start], line[end:]
-    joined = any(c.isascii() and is_word(c) for c in (before[-1:], after[:1]))
+    joined = not is_end(after) or (ascii_word(before[-1:]) and not is_letters(before[-3:]))
     joined |= any(two[:1] in (".", "-") and digits(two[1:]) for two in (before[-2:][::-1], after[:2]))
     rows = is_groups(before[-10:], before[-11:-10]) or is_groups(after[:10] + " ", after[10:11], lead=" ")
     right = line[start] in "23456" if len(sizes) > 3 else line[start] == "3"

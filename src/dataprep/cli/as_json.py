@@ -47,7 +47,7 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
     """Return the figures of a sealed Dataset: its stages, estimators, unread files and alarms.
 
     - examples: dropped documents per reason.
-    - source: leave out other sources; None: all are included.
+    - source: the only source to include; None: all sources are included.
     """
     return {
         "folder": docs.url, "documents": docs.sealed.docs, "bytes": docs.sealed.bytes,

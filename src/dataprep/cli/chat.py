@@ -1,4 +1,4 @@
-"""Commands that let a trained model write: chat, sample."""
+"""Commands to generate text with a trained model: chat, sample."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def generate(
 
 
 def _why_fragments(saved: Mapping[str, Any]) -> str:
-    """Return a line about a model that cannot write sentences yet, from its checkpoint; "" for other models."""
+    """Return a hint for a model that cannot write sentences yet, from its checkpoint; "" for other models."""
     n = sum(found["tokens"] for found in saved.get("trained_on", {}).values())
     if not 0 < n < FEW_TOKENS or saved.get("start"):
         return ""
@@ -131,7 +131,7 @@ def _why_fragments(saved: Mapping[str, Any]) -> str:
 
 
 def _sampling(**given: Any) -> Any:
-    """Return the Sampling of the options; top_k 0 is None, and a seed of None a random one."""
+    """Return the Sampling for the options; top_k 0 means None, and a seed of None means a random seed."""
     from dataprep.train import Sampling
 
     seed = secrets.randbelow(1 << 31) if given["seed"] is None else given["seed"]

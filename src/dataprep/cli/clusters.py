@@ -119,7 +119,7 @@ def _print_sizes(console: Console, found: Clusters) -> None:
 def _print_least(console: Console, folder: str, n: int, source: str | None) -> None:
     drops = least_similar(folder, n, source)
     if not drops:
-        console.print("no dropped document has a similarity to the one kept for it", highlight=False)
+        console.print("no similarity is recorded for any dropped document", highlight=False)
     documents = pairs_of(folder, drops)
     for drop in drops:
         console.rule(
@@ -129,7 +129,7 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
 
 
 def _side_by_side(documents: DocumentsAsRead, drop: Drop) -> Table:
-    """Return a dropped document next to the one that it was dropped for."""
+    """Return a dropped document next to the document that was kept instead."""
     rows = (documents.dropped(drop), documents.survivor(drop))
     home = f" of {drop.duplicate_of_dataset}" if drop.duplicate_of_dataset else ""
     heads = (

@@ -22,7 +22,7 @@ from dataprep.unicode.machine_code import is_stored
 
 @contextlib.contextmanager
 def compiled_ahead() -> Iterator[None]:
-    """Compile kernels in another process during the `with` block, if that of the last step is not and cores are two."""
+    """In the `with` block, compile kernels in another process, if the last step's are missing and cores are two."""
     if (os.cpu_count() or 1) < 2 or is_stored(kernel_hash(count_byte_pairs)):
         yield
         return
@@ -37,7 +37,7 @@ def compiled_ahead() -> Iterator[None]:
 
 
 def compile_kernels() -> None:
-    """Run the demo's steps on two documents, the last step first, since the demo itself compiles the first ones."""
+    """Run the demo's steps on two documents, the last step first; the demo itself compiles the first steps."""
     warm(_tokens)
     for stage in (dp.SuffixArray(min_words=50), dp.MinHash(), dp.Exact(), dp.C4(preset="tfds")):
         stage.warm()

@@ -44,7 +44,7 @@ def diff(
 
 
 def _table(found: Comparison) -> Table:
-    """Return a row per source, and one of their sums."""
+    """Return a row per source, and a row of totals."""
     counted = ("tokens lost", "gained") if found.has_tokens else ()
     titles = ("source", "in both", "lost", "gained", "kB lost", "gained", *counted, "changed text", "kB more")
     table = table_of(*titles)

@@ -1,4 +1,4 @@
-"""The command evaluate: how good a trained model is, on token shards and on multiple choice."""
+"""The command `evaluate`: measure a trained model on token shards and on multiple choice."""
 
 from __future__ import annotations
 

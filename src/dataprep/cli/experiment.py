@@ -1,4 +1,4 @@
-"""The command experiment: which version of a corpus makes a better model."""
+"""The command `experiment`: determine which version of a corpus makes a better model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def experiment(
 def named(given: list[str], option: str) -> dict[str, str]:
     """Return the values of arguments NAME=VALUE, or VALUE, whose name is the last part of the path, by name.
 
-    - option: the argument, for the message. Raises PlanError if two have the same name.
+    - option: the argument, for the message. Raises PlanError if two arguments have the same name.
     """
     found: dict[str, str] = {}
     for one in given:

@@ -1,4 +1,4 @@
-"""The command `explore`: serves a page about runs to this machine."""
+"""The command `explore`: serves a page about runs on this machine."""
 
 from __future__ import annotations
 

@@ -235,12 +235,12 @@ def written(folder: str, found: FolderContents, file: str) -> str:
 
 
 def _inside(path: str) -> str:
-    """Return a path as it may be part of a docstring."""
+    """Return a path in a form that is safe in a docstring."""
     return one_line(path).replace("\\", "\\\\").replace('"', "'")
 
 
 def _shown(paths: Sequence[str]) -> str:
-    """Return paths as Python: one path as it is, more as a list with a line each."""
+    """Return paths as Python code: a single path as a text, several as a list with one line each."""
     return repr(paths[0]) if len(paths) == 1 else "".join(["[\n", *(f"    {path!r},\n" for path in paths), "]"])
 
 

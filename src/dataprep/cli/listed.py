@@ -1,7 +1,7 @@
 """The list of all commands: the entry of each in `dataprep --help`, and the module that defines it.
 
 A module is imported when its command is called, or when the help or the options of this command are needed: the
-libraries of one command are not loaded for another.
+libraries of one command are not loaded for another command.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class CommandList(_PlainFlags, TyperGroup):
 
 
 def loaded(command: Any) -> Any:
-    """Return a command with its options, of a command of the list."""
+    """Return the loaded command, with its options, for a command of the list."""
     return command.load() if isinstance(command, _InList) else command
 
 
@@ -250,8 +250,8 @@ def _one_result(folders: list[str]) -> contextlib.AbstractContextManager[Any]:
 def _without_markdown() -> Iterator[None]:
     """Let modules imported in the body of the `with` statement get stand-ins of two classes of rich, if none is loaded.
 
-    typer imports them to show help written in Markdown, and tracebacks, which it does not do here; they take half of
-    the time of `dataprep --help`. A stand-in that is called imports the class, and calls it.
+    typer imports them to show help in Markdown and tracebacks, neither of which is used here; importing them takes half
+    of the time of `dataprep --help`. When a stand-in is called, it imports the class and calls it.
     """
     standins = {}
     for name, kind in (("rich.markdown", "Markdown"), ("rich.traceback", "Traceback")):

@@ -173,7 +173,7 @@ def train_ngram(
 
 
 def _thresholds(text: list[str], prune: str) -> tuple[list[str], list[int]]:
-    """Return files and thresholds; lmplz takes `--prune 0 0 1`, of which the last numbers arrive among the files."""
+    """Return files and thresholds; in `--prune 0 0 1`, as lmplz accepts it, the last numbers are parsed as files."""
     if not prune:
         return text, [0]
     more = [t for t in text if t.isdecimal() and not files.exists(t)]

@@ -34,7 +34,7 @@ class _Clean(RenderHook):
 
 
 class _Cleaned:
-    """The output of another renderable, with its control characters replaced; those of rich are kept."""
+    """The output of another renderable with control characters replaced, except those of rich."""
 
     def __init__(self, inner: ConsoleRenderable) -> None:
         self.inner = inner
@@ -62,11 +62,11 @@ def runner_of(
     """Return the Runner that the options --workers, --memory, --ray, --queue and --timeout choose.
 
     - workers: the number of processes.
-    - memory: text such as "8GB", None for no limit given.
+    - memory: text such as "8GB"; None if no limit is given.
     - queue: the folder of a queue.
-    - timeout: seconds for a file.
+    - timeout: the maximum number of seconds per file.
 
-    Raises PlanError if more than one of the options says where the tasks run.
+    Raises PlanError if more than one of the options determines where the tasks run.
     """
     if ray + (queue is not None) + (workers > 1) > 1:
         msg = "--workers, --ray and --queue each say where the tasks run; pass one of them"
@@ -83,7 +83,7 @@ def runner_of(
 def numbers(option: str, given: str, like: str) -> tuple[float, ...]:
     """Return the numbers in `given`, the value of the option `option`, separated by commas.
 
-    Raises PlanError if it has anything else; `like` describes valid values in the message.
+    Raises PlanError if `given` has anything else; `like` describes valid values in the message.
     """
     try:
         return tuple(float(one) for one in given.split(",") if one.strip())

@@ -139,7 +139,7 @@ def _print_longest(console: Console, index: SuffixIndex, text: str, limit: int, 
 
 
 def _print_file(console: Console, index: SuffixIndex, path: str, limit: int, context: int) -> None:
-    """Print the longest passage of a file of one document; of several, a row for each that shares the most."""
+    """Print the longest passage for a file of one document; for several documents, rows for those that share most."""
     from dataprep.read import read
 
     texts = read(path).table(["text"]).column("text").to_pylist()

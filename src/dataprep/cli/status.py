@@ -60,7 +60,7 @@ def _amounts(one: FolderStatus) -> str:
         return "" if one.documents is None else f", {totals}"
     of = "" if one.of is None else f" of {one.of:,}"
     unit = "step" if one.kind == MODEL else "folder" if one.kind in ("run", "persona", "folder") else "part"
-    older = "" if one.documents is None else f"; the result before is complete ({totals})"
+    older = "" if one.documents is None else f"; the previous result is complete ({totals})"
     return f", {one.done:,}{of} {unit}{'' if (one.of or one.done) == 1 else 's'}{older}"
 
 

@@ -1,4 +1,4 @@
-"""Commands on tokenizers: train-tokenizer, extend-tokenizer, tokenizer."""
+"""Commands for tokenizers: train-tokenizer, extend-tokenizer, tokenizer."""
 
 from __future__ import annotations
 

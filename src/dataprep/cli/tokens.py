@@ -1,4 +1,4 @@
-"""Commands on token shards: show, export, import; and verify, which also checks Datasets."""
+"""Commands for token shards: show, export, import; and verify, which also checks Datasets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def verify(
 
 
 def _run(steps: list[Any], folder: str, workers: int) -> None:
-    """Run the steps that were run before into the folder of a run, or into the one around a step's folder."""
+    """Rerun the steps that a run already has, given its folder or the folder of one of its steps."""
     above = Folder(folder).parent.url
     out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
     made = [step.name for step in steps if files.exists(files.join(out, step.name))]

@@ -1,4 +1,4 @@
-"""The command train: a model from token shards, or from messages and a model."""
+"""The command `train`: train a model on token shards, or on messages and an earlier model."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _print_examples(console: Console, changes: StageChanges) -> None:
 
 
 def excerpts(before: str, after: str) -> tuple[str, str]:
-    """Return two texts from shortly before their first difference on.
+    """Return the parts of two texts from shortly before their first difference on.
 
     They begin CONTEXT_CHARS characters before the difference, with an ellipsis for text that is left out.
     """

@@ -56,7 +56,7 @@ def why(
 
 
 def compared(drop: Drop) -> str:
-    """Return " (LABEL NUMBER)", the values on which the drop of a document was based; "" if they are unknown."""
+    """Return " (LABEL NUMBER)" with the value on which the drop of a document was based; "" if it is unknown."""
     value = "" if drop.value is None else f"{drop.value:.6g}"
     shown = " ".join(part for part in (drop.label or "", value) if part)
     return f" ({shown})" if shown else ""

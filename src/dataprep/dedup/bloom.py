@@ -1,4 +1,4 @@
-"""Bloom: remove documents, lines or n-grams that a Bloom filter has seen before, at a known false-positive rate."""
+"""Bloom: remove documents, lines or n-grams that a Bloom filter has already seen, at a known false-positive rate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ log = logging.getLogger("dataprep")
 
 UNITS = ("document", "paragraph", "ngram")
 MIN_CAPACITY = 1000
-MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # times the counted keys: this is too few in one run of three million
+MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # factor on the counted keys: too small in one run of three million
 ALARM = 1.1  # times the stated rate
 
 
@@ -49,32 +49,33 @@ class Bloom(Deduplication):
         error_rate: the probability, from 1e-9 to 0.5, that the filter reports a new unit as already seen (a false
             positive) when it contains `capacity` units.
         capacity: the number of distinct units for which the filter is sized. None: the units are first counted with
-            HyperLogLog, and the capacity is this number plus 2 %. If a given capacity is too small for the input, `fit`
-            raises DataprepError, so the error rate is never higher than stated.
+            HyperLogLog, and the capacity is this count plus 2 %. If a given capacity is too small for the input, `fit`
+            raises DataprepError, so the error rate never exceeds the stated rate.
         normalize: the differences between documents or lines that are ignored: "space", "lower", "words", "c4", "ccnet"
             or "ccnet_digits" (see `forms.py`); None: every difference counts.
         word_split: the definition of a word in n-grams: "unicode" (see docs/words.md), or "regex" (runs of `\w`, as
             published). Words are compared in lower case.
-        min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space remain.
+        min_remaining_chars: a document from which lines were cut is dropped if fewer characters other than white space
+            remain.
         against: the folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is set, and
-            a Bloom with the same settings wrote such a folder, its saved filter is extended; then units of documents
-            that were dropped later also count as seen. Otherwise the texts of the folder are read again.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+            a Bloom with the same settings wrote such a folder, its saved filter is extended. In this case, units of
+            documents that later stages dropped also count as seen. Otherwise the texts of the folder are read again.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     With unit="document", a text that was seen before is dropped ("seen_before"). With unit="paragraph", a line that was
     seen before, in this document or in an earlier one, is cut together with the white space on one side of it; blank
     lines are never looked up (Dolma, Soldaini et al. 2024).
 
     With unit="ngram", the n-grams of each line are looked up. A line is cut if at least the fraction `threshold` of its
-    n-grams occurred in *earlier documents*. The whole document is dropped if this is true of all its n-grams together
-    (BFF in DataComp-LM, Li et al. 2024). Then the n-grams of the lines that are kept, and only these, are added to the
-    filter. A line of fewer than `ngram` words is removed only together with its whole document; a document that has
-    only such lines is kept.
+    n-grams occurred in *earlier documents*. The whole document is dropped if this fraction of all its n-grams together
+    occurred in earlier documents (BFF in DataComp-LM, Li et al. 2024). Then only the n-grams of the lines that are kept
+    are added to the filter. A line of fewer than `ngram` words is removed only together with its whole document; a
+    document that has only such lines is kept.
 
-    The filter stores bits, not ids, so the table of dropped documents does not name the earlier document. The filter
-    needs 19.2 bits of memory per unit at an error rate of 1e-4, in one process. `fit` raises PlanError if the Runner
-    allows less memory. The filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with
+    The filter stores bits, not ids, so the table of dropped documents does not name the earlier document. The filter is
+    held in one process, and needs 19.2 bits of memory per unit at an error rate of 1e-4. `fit` raises PlanError if the
+    Runner allows less memory. The filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with
     `pybloom_live.BloomFilter.fromfile` (see `bloom_hashes`).
     """
 
@@ -94,7 +95,9 @@ class Bloom(Deduplication):
     def __post_init__(self) -> None:
         units, forms = (", ".join(map(repr, known)) for known in (UNITS, FORMS))
         require(self.unit in UNITS, f"unit={self.unit!r} must be one of {units}")
-        require(isinstance(self.ngram, int) and self.ngram >= 1, f"ngram={self.ngram!r} must be an integer from 1")
+        require(
+            isinstance(self.ngram, int) and self.ngram >= 1, f"ngram={self.ngram!r} must be an integer of at least 1"
+        )
         in_range = isinstance(self.threshold, (int, float)) and 0 < self.threshold <= 1
         require(in_range, f"threshold={self.threshold!r} must be a number above 0 and at most 1")
         require(self.normalize in (None, *FORMS), f"normalize={self.normalize!r} must be None or one of {forms}")
@@ -108,7 +111,7 @@ class Bloom(Deduplication):
 
     @property
     def units(self) -> KeyUnits:
-        """The settings `unit`, `ngram`, `normalize` and `word_split`, which decide what text is hashed."""
+        """The settings that decide which text is hashed: `unit`, `ngram`, `normalize` and `word_split`."""
         return KeyUnits(self.unit, self.ngram, self.normalize, self.word_split)
 
     @property
@@ -127,8 +130,8 @@ class Bloom(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Look up all documents, lines or n-grams of `docs`, in order of ids; return the stage that removes repeats.
 
-        Writes the hashes, the table of what to drop or cut, and `filter.bloom` into the folder `out`. A table that an
-        earlier call wrote is used again if it is still valid.
+        Writes the hashes, the table of what to drop or cut, and `filter.bloom` into the folder `out`. A table from an
+        earlier call is reused if it is still valid.
         """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
@@ -144,7 +147,7 @@ class Bloom(Deduplication):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.
 
-        It does not depend on their paths, but on the saved filters that are extended.
+        These values depend on the content of the saved filters that are extended, but not on the paths of the Datasets.
         """
         return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
 
@@ -153,7 +156,7 @@ class Bloom(Deduplication):
         return key((self.VERSION, self.units, self.threshold, self.error_rate, self.capacity))
 
     def _saved(self, old: Older) -> dict[str, Any] | None:
-        """Return the receipt of the filter of an older Dataset, if it can be extended: its capacity was given."""
+        """Return the receipt of an older Dataset's filter if it can be extended, because its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
         for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None else ():
             found = receipts.found(step.path(name)) or {}
@@ -182,7 +185,7 @@ class Bloom(Deduplication):
         counted = FilterSize(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
             self._reserve(counted.n_bytes, runner, grows=True)
-        if self.capacity is None or trial_of(runner):  # a sample needs no filter for the whole
+        if self.capacity is None or trial_of(runner):  # a sample does not need a filter for the whole input
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of removed text are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")

@@ -34,34 +34,36 @@ class Exact(Deduplication):
     Args:
         unit: the unit of text that is compared: "document", "paragraph", "line" or "span3"; see below.
         normalize: the differences that are ignored. None: every difference counts. "space": amount and kind of white
-            space. "lower": also case. "words": everything except the words. Three forms are only for units other than
-            documents: "c4" ignores case, and white space at the ends; "ccnet" also ignores accents, punctuation and the
-            values of digits; "ccnet_digits" is "ccnet" without the rule for digits. "auto": None for documents, "ccnet"
-            for paragraphs, "c4" for lines and spans.
+            space. "lower": also case. "words": everything except the words. Three more forms are only for units other
+            than documents: "c4" ignores case, and white space at the ends; "ccnet" also ignores accents, punctuation
+            and the values of digits; "ccnet_digits" is "ccnet" without the rule for digits. "auto": None for documents,
+            "ccnet" for paragraphs, "c4" for lines and spans.
         keep: the copy of a document that is kept: "first", "longest", "newest" (by the column `date`), "newest:COLUMN",
             "best:COLUMN" (the largest number), "source:A,B" (the first of these sources), or "none"; see `keep.py`. For
-            other units it must be "first": the first of several equal units is kept, even within one document.
-        min_remaining_chars: a document that lost a paragraph, line or span is dropped ("too_short_after_cuts") if fewer
-            characters other than white space remain.
+            other units it must be "first": the first of several equal units is kept, even if they are in the same
+            document.
+        min_remaining_chars: a document from which a paragraph, line or span was cut is dropped ("too_short_after_cuts")
+            if fewer characters other than white space remain.
         columns: the columns whose values must all be equal, for documents only; default: "text". A column of
             precomputed hashes, such as columns="sha1", is compared instead of the text. A document in which all these
             columns lack a value is kept.
         ignore_pattern: a regular expression (RE2), for documents only; text that matches it is ignored.
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     With unit="document", copies are dropped with the reason "duplicate". Other units are cut out of the texts. A
-    paragraph is the text between line breaks, compared as in CCNet (Wenzek et al. 2020, 3.1): all digits are equal, so
-    "39 cts" and "50 cts" are the same paragraph; with normalize="ccnet_digits" they differ. A line is the text between
-    line breaks, stripped and lower-cased before the comparison, as in the published code of C4. A span ("span3") is any
-    three consecutive sentences (Raffel et al. 2020, 2.2); all spans that occurred before are cut, and a text with fewer
-    than three sentences has no spans.
+    paragraph is the text between line breaks, compared as in CCNet (Wenzek et al. 2020, 3.1): all digits are treated as
+    equal, so "39 cts" and "50 cts" are the same paragraph; with normalize="ccnet_digits" they differ. A line is the
+    text between line breaks, stripped and lower-cased before the comparison, as in the published code of C4. A span
+    ("span3") is any three consecutive sentences (Raffel et al. 2020, 2.2). All spans that occurred before are cut, and
+    a text with fewer than three sentences has no spans.
 
     Documents with equal hashes are compared in full, so no document is dropped because of a hash collision. Other units
     are equal if the 128-bit hashes and the lengths of their normalised texts are equal. If the normalised text of a
-    document is empty, its original text is compared; if that of another unit is empty, the unit is never cut.
+    document is empty, its original text is compared; a unit of any other kind with an empty normalised text is never
+    cut.
 
     The table of dropped documents names the copy that was kept. In the table of cuts, the row of a unit names the
     unit's first occurrence. White space that is cut next to a unit has its own row, without a first occurrence.
@@ -77,7 +79,7 @@ class Exact(Deduplication):
     ignore_pattern: str | None = None
     against: str | Sequence[str] | None = None
     annotate: bool | str = False
-    _key_bits: int = field(default=64, repr=False)  # fewer give different documents equal hashes, for tests
+    _key_bits: int = field(default=64, repr=False)  # tests use fewer, to give different documents equal hashes
 
     def __post_init__(self) -> None:
         units = ("document", *UNITS)
@@ -133,8 +135,8 @@ class Exact(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the repeated documents or units in `docs`; return the stage that drops them or cuts them out.
 
-        Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table that an earlier
-        call wrote is used again if it is still valid.
+        Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table from an earlier
+        call is reused if it is still valid.
         """
         given: dict[str, Any] = {"runner": runner, "out": out, "name": self.name, "key": self.key_for(docs)}
         if self.unit == "document":

@@ -8,8 +8,8 @@
     "none"            no copy: every document that has one is dropped, and so is the document that "first" would keep
 
 A document without a value comes last; if values are equal, the document with the smallest id is kept. A text that
-cannot be read as a time or a number is treated as missing, and the number of such texts is reported. A time without a
-zone is in UTC.
+cannot be parsed as a time or a number is treated as missing, and the number of such texts is reported. A time without a
+time zone is interpreted as UTC.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Keep:
     def rank(self, batch: Batch, unreadable: list[str]) -> npt.NDArray[np.uint64]:
         """Return a rank for each document of the batch, uint64[n]; of several copies, the smallest (rank, id) is kept.
 
-        Values that are not a time or a number are appended, as text, to `unreadable`. Raises PlanError if the column
-        contains neither times, numbers nor strings.
+        Values that are neither a time nor a number are appended, as text, to `unreadable`. Raises PlanError if the
+        column contains neither times, numbers nor strings.
         """
         if self.kind in ("first", "none"):
             return np.zeros(batch.num_rows, np.uint64)
@@ -139,7 +139,7 @@ def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _times(texts: pa.Array) -> pa.Array:
-    """Return ISO 8601 texts as times in UTC, null if they are not; nanoseconds are cut to microseconds."""
+    """Return ISO 8601 texts as times in UTC, null if they are invalid; nanoseconds are truncated to microseconds."""
     texts = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
     zoned = pc.fill_null(pc.match_substring_regex(texts, ZONE), False)
     plain = _readable(pc.if_else(zoned, None, texts), pa.timestamp("us"))
@@ -147,7 +147,7 @@ def _times(texts: pa.Array) -> pa.Array:
 
 
 def _readable(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return texts as values of a type, null if they are not."""
+    """Return texts as values of a type, null if they cannot be converted."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:

@@ -39,13 +39,13 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 
 @dataclass(frozen=True, kw_only=True)
 class MinHash(Deduplication):
-    r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
+    r"""Drop a document if the similarity of its set of shingles to that of a kept document is at least `threshold`.
 
     Args:
-        threshold: the minimum similarity, 0 < threshold <= 1, at which a document is dropped; the similarity is
-            computed exactly. Default: 0.8, or the preset's value.
-        measure: "jaccard", the number of shared shingles divided by the number in either document; or "containment",
-            the fraction of the dropped document's shingles that the kept one contains.
+        threshold: the minimum similarity, 0 < threshold <= 1, at which a document is dropped; the similarity of
+            compared pairs is exact. Default: 0.8, or the preset's value.
+        measure: "jaccard", the number of shared shingles divided by the number of shingles in either document (their
+            union); or "containment", the fraction of the dropped document's shingles that the kept one contains.
         bands: the number of bands of the MinHash signature. Default: `bands` and `rows` are chosen so that 99 % of the
             pairs at the threshold are compared: 26 bands of 8 rows for a Jaccard similarity of 0.8, and 132 bands of 1
             row for a containment of 0.8 in a text up to 20 times as long.
@@ -60,28 +60,29 @@ class MinHash(Deduplication):
             shingle; a document with none is kept.
         min_shingles: documents with fewer shingles are kept.
         columns: the columns that are compared, in this order, as one text; default: "text".
-        ignore_pattern: a regular expression (RE2); text that matches it is ignored.
-        word_split: the definition of a word: "unicode", where each character of a script without spaces is a word
+        ignore_pattern: a regular expression (RE2); text that matches the expression is ignored.
+        word_split: the definition of a word: "unicode", with which each character of a script without spaces is a word
             (docs/words.md), or "regex" (runs of `\w`, as in the presets lee2022, dclm and fineweb).
         normalize: the differences that are ignored: any of "nfc" (composed and decomposed characters), "diacritics"
-            (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and
-            "space". Words are always compared without "case", "space" and the "punctuation" between them, characters
-            without "case" and "space"; "nfc" is added unless word_split="regex". By default, tokens are compared
-            unchanged. preset="fineweb" sets normalize="fineweb", the normalisation of FineWeb's code.
+            (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of digits), "punctuation" and
+            "space". For words, "case", "space" and the "punctuation" between them are always ignored; for characters,
+            "case" and "space". "nfc" is added unless word_split="regex". By default, tokens are compared unchanged.
+            preset="fineweb" sets normalize="fineweb", the normalisation of FineWeb's code.
         keep: the copy that is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B", as in
-            `Exact`; or "none", which also drops the document that "first" would keep, if another document is dropped as
+            `Exact`; or "none", which also drops the document that "first" would keep if another document is dropped as
             its copy.
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
-        seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
+        seed: the seed of the random permutations, which are the same as those of `datasketch.MinHash(seed=seed)`.
 
     Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) does not hash the
     texts again (docs/dedup.md).
 
-    This is an Estimator; the method is that of Broder 1997. Similarity is not transitive, so a document is dropped only
-    if it is itself similar to a kept document; the table of dropped documents names that document and the similarity.
+    This class is an Estimator; the method is that of Broder 1997. Similarity is not transitive, so a document is
+    dropped only if it is itself similar to a kept document. The table of dropped documents names that document and the
+    similarity.
     """
 
     only_drops: ClassVar[bool] = True
@@ -157,10 +158,10 @@ class MinHash(Deduplication):
         return ChosenShingles(**given, chosen=chosen, ignore=self.ignore_pattern, tokens=tokens)
 
     def at(self, threshold: float) -> MinHash:
-        """Return this MinHash with another threshold and the same bands, so that stored signatures can be used again.
+        """Return this MinHash with another threshold and the same bands, so that stored signatures can be reused.
 
-        If these bands find fewer than 99 % of the pairs at a lower threshold, new bands are chosen: a warning is
-        logged, and documents are hashed again.
+        If these bands find fewer than 99 % of the pairs at a lower threshold, new bands are chosen. In that case, a
+        warning is logged, and documents are hashed again.
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
@@ -188,7 +189,7 @@ class MinHash(Deduplication):
         Calling `update(b"five words of a shingle")` on the result adds a shingle of words. Needs the extra `dedup`.
         Raises PlanError if datasketch is older than 2.0, or if `columns=` is set.
         """
-        require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads the text alone")
+        require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads only the text")
         library = need("datasketch", extra="dedup")
         made = self.settings
         text = without(pa.array([docs.text_of(id_)], pa.large_string()), self.ignore_pattern)
@@ -205,14 +206,14 @@ class MinHash(Deduplication):
 
     @property
     def sketch_key(self) -> str:
-        """Hash of the settings that determine stored signatures: shingles, bands, rows and seed, not the threshold."""
+        """Hash of the settings that determine stored signatures (shingles, bands, rows and seed, not the threshold)."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all settings, and content hashes of the Datasets in `against=`.
 
-        It does not depend on the paths of these Datasets. Raises PlanError if their signatures were stored with other
-        settings.
+        The values do not depend on the paths of these Datasets. Raises PlanError if their signatures were stored with
+        other settings.
         """
         older = self.older
         for old in older:
@@ -232,8 +233,8 @@ class MinHash(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the near-duplicates in `docs`; return the stage that drops them.
 
-        Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
-        wrote are used again if they are still valid.
+        Writes signatures and the table of documents to drop into the folder `out`. Files from an earlier call are
+        reused if they are still valid.
         """
         made, older = self.settings, self.sampled_older(runner)
         found = made.found(self.measure)

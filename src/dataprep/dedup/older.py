@@ -1,8 +1,8 @@
 """`against=`: sealed Datasets whose documents come before the new ones and are kept, for every kind of deduplication.
 
 `near/` gives each Dataset its own file of keys (`near/reuse.py`). The other methods read the older Datasets and the new
-documents as one Dataset, in which ids are shifted so that they stay unique (`Joined`); its spans and verdicts on older
-documents are left out of the tables.
+documents as one Dataset, in which ids are shifted so that they remain unique (`Joined`). Spans and verdicts on older
+documents are omitted from the tables.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_FILES = 1 << (64 - B.POSITION_BITS)
 
 @dataclass(frozen=True)
 class Older:
-    """One Dataset that `against=` names: its documents come first, and are kept.
+    """One Dataset that `against=` names; its documents come first and are kept.
 
     Attributes:
         given: the folder of the Dataset, as the user wrote it.
@@ -68,8 +68,8 @@ class Deduplication(Estimator):
 
     Attributes:
         against: the folders of sealed Datasets that come first.
-        annotate: whether decisions are written as columns, in place of dropping documents or cutting texts; a text is
-            the beginning of the columns' names.
+        annotate: whether decisions are written as columns, instead of dropping documents or cutting texts; a string is
+            the prefix of the columns' names.
     """
 
     against: str | Sequence[str] | None
@@ -77,7 +77,7 @@ class Deduplication(Estimator):
 
     @property
     def prefix(self) -> str | None:
-        """The beginning of the names of the columns that `annotate` adds; None if it adds none."""
+        """The prefix of the names of the columns that `annotate` adds; None if it adds none."""
         return (self.annotate if isinstance(self.annotate, str) else "") if self.annotate else None
 
     @property
@@ -104,7 +104,7 @@ class Deduplication(Estimator):
         """Replace the parameter `against` by a tuple of folders, or None if it names none; check `annotate`."""
         object.__setattr__(self, "against", folders_of(self.against) or None)
         text = isinstance(self.annotate, bool) or (isinstance(self.annotate, str) and self.annotate.isidentifier())
-        require(text, f"annotate={self.annotate!r} must be True, False, or the beginning of columns' names: 'near_'")
+        require(text, f"annotate={self.annotate!r} must be True, False, or a prefix for column names: 'near_'")
         keeps = not self.annotate or getattr(self, "keep", "") != "none"
         require(keeps, "annotate=True drops nothing, so keep='none' must be left out")
 
@@ -129,7 +129,7 @@ class Deduplication(Estimator):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and content hashes of the Datasets in `against=`.
 
-        It does not depend on the paths of these Datasets.
+        The values do not depend on the paths of these Datasets.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return values | {"against": [old.content for old in self.older]}
@@ -174,15 +174,15 @@ class Joined:
 
     @property
     def first_new(self) -> np.uint64:
-        """The smallest id that a new document may have."""
+        """The smallest id that a new document can have."""
         return np.uint64(self.firsts[-1])
 
     def new(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the rows, with a field "id", that are about new documents."""
+        """Return those of the rows, which have a field "id", that refer to new documents."""
         return rows[rows["id"] >= self.first_new]
 
     def place(self, ids: npt.NDArray[np.uint64]) -> tuple[pa.Array, npt.NDArray[np.uint64]]:
-        """Return the Dataset of each document, null for a new one, and its own id there; NOBODY stays NOBODY."""
+        """Return each document's Dataset, null for a new document, and its own id there; NOBODY remains NOBODY."""
         known = ids != NOBODY
         of = np.where(known, np.searchsorted(np.array(self.firsts, np.uint64), ids, "right") - 1, len(self.folders))
         homes = pa.array([*self.folders, None], pa.string())

@@ -50,7 +50,8 @@ class SemDeDup(Deduplication):
     """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon (an Estimator).
 
     Args:
-        epsilon: 0 < epsilon < 1. Its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
+        epsilon: 0 < epsilon < 1. The effect of a value depends on the vectors, so inspect pairs first (`dataprep
+            clusters`).
         clusters: the number of k-means clusters; only documents of the same cluster are compared. None: the square root
             of the number of documents, or 1 for up to 32,768 documents.
         embed: a function list[str] -> array[n, d], called with up to 1,024 texts. If its source code changes, the stage
@@ -68,8 +69,8 @@ class SemDeDup(Deduplication):
         against: the folders of sealed Datasets (finished outputs) whose documents come before all new ones and are
             kept. Word vectors and centroids are then computed from the first of these folders alone; new documents do
             not change them.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     The methods are those of Abbas et al. 2023 (SemDeDup) and Tirumala et al. 2023 (D4: `diversify`). Documents are
     compared by vectors from a model, not by their texts. The table of dropped documents states the reason
@@ -119,7 +120,7 @@ class SemDeDup(Deduplication):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: all parameters, with `version` in place of `embed` if given."""
+        """Return the values that identify this stage: all parameters, with `version` (if given) in place of `embed`."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         values["against"] = [old.content for old in self.older]
@@ -144,7 +145,7 @@ class SemDeDup(Deduplication):
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
         Writes the table of documents to drop, and the vectors of `embed`, into the folder `out`. During the search, the
-        folder needs about 4 bytes of disk for each number of every vector. Memory per worker is bounded.
+        folder needs about 4 bytes of disk space per vector element. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")
@@ -265,7 +266,7 @@ class _SemanticSearch:
         return partitions
 
     def _limit(self, share: float, left: int, dim: int, partitions: int) -> kmeans.CosineLimit:
-        """Cluster the remaining documents, measure how near each is to its centroid, and find the limit."""
+        """Cluster the remaining documents, measure the cosine of each to its centroid, and find the limit."""
         dropped = DroppedIds(files.join(self.out, DROPPED), self.n_parts, self.groups)
         dropped.write(decide.verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
         self._cluster(FindSecondClusters, left, dim, dropped)

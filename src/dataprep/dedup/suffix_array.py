@@ -40,22 +40,25 @@ class SuffixArray(Deduplication):
             word; default: 50.
         min_bytes: the length of a window in bytes, instead of `min_words`; a window then starts at any byte.
         cut: the boundary to which a repeat is shrunk. "char": only whole code points are cut. "word": only whole words.
-            "line": only whole lines, with the line feed after them. A repeat without a whole word or line is kept.
+            "line": only whole lines, each with the line feed after it. A repeat that contains no whole word or line is
+            kept.
         engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory
-            (12 bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
+            (12 bytes per byte of text; needs the extra `dedup`). Both engines cut the same bytes.
         word_split: the definition of a word: "unicode" (docs/words.md), or "regex" (runs of `\w`).
-        min_remaining_chars: a document that lost text is dropped if fewer characters other than white space remain.
+        min_remaining_chars: a document from which text was cut is dropped if fewer characters other than white space
+            remain.
         against: the folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
-    A window is a run of consecutive words or bytes of one document. It is a repeat if an earlier window, in a document
-    with a smaller id or at a smaller offset in the same document, has the same bytes. With `min_words`, the earlier
-    window also begins and ends at word boundaries. The cut is the union of all repeats, shrunk to the boundary `cut`.
+    A window is a run of consecutive words or bytes of one document. It is a repeat if an earlier window has the same
+    bytes; "earlier" means in a document with a smaller id, or at a smaller offset in the same document. With
+    `min_words`, the earlier window also begins and ends at word boundaries. The cut is the union of all repeats, shrunk
+    to the boundary `cut`.
 
     In the table of cuts, each span names one earlier occurrence of the same bytes; part of that occurrence may itself
     be cut. Spans overlap if repeats with different earlier occurrences overlap. The method is that of Lee et al. 2022,
-    who cut repeats of 100 bytes of uint16 tokens, that is 50 tokens or about 200 bytes of English.
+    who cut repeats of 100 bytes of uint16 tokens, which are 50 tokens or about 200 bytes of English.
     """
 
     VERSION: ClassVar[int] = 2
@@ -83,12 +86,12 @@ class SuffixArray(Deduplication):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True with `annotate`, which changes no text; else False."""
+        """True with `annotate`, which changes no text; otherwise False."""
         return self.prefix is not None
 
     @property
     def cuts(self) -> bool:
-        """True: texts are cut."""
+        """True, since texts are cut."""
         return True
 
     @property
@@ -98,7 +101,7 @@ class SuffixArray(Deduplication):
         return DEFAULT_WORDS if given is None else given
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
+        """Return the values that identify this stage: all except `engine`, since both engines cut the same bytes."""
         chosen = (
             self.width,
             self.min_bytes is None,
@@ -112,8 +115,8 @@ class SuffixArray(Deduplication):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the repeats in `docs`; return the stage that cuts them out.
 
-        Writes the table of the spans to cut into the folder `out`. A table that an earlier call wrote is used again if
-        it is still valid.
+        Writes the table of the spans to cut into the folder `out`. A table from an earlier call is reused if it is
+        still valid.
         """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
         facts = table_once(url, key, lambda: self._find(docs, runner, out, url, key), PASSES)

@@ -30,7 +30,7 @@ from .older import Deduplication
 from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
-# Parameters that identify a visitor or his origin, not the page; `*` means any ending.
+# Parameters that identify a visitor or the referrer, not the page; `*` means any suffix.
 TRACKING = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl",  # Google
     "fbclid", "fb_action_ids", "fb_source", "igshid", "igsh", "twclid", "ttclid", "msclkid", "yclid", "ysclid",
@@ -47,21 +47,22 @@ PORTS = {"http": ":80", "https": ":443"}
 
 
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
-    """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
+    """Return the normalised form of a page's URL, or "" if it is not an absolute http or https URL.
 
     These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`):
 
-    - The scheme is written in lower case. The host is written as in the URL Standard, in lower case and Punycode (UTS
-      46: `straße.de` is not `strasse.de`), and the default port is removed.
+    - The scheme is lower-cased. The host is written as in the URL Standard, in lower case and Punycode (UTS 46:
+      `straße.de` differs from `strasse.de`), and the default port is removed.
     - Dot segments are resolved, and an empty path becomes `/`.
     - Percent-encoding is used only where it is needed, with digits in upper case.
-    - URL parameters are sorted. The fragment is removed unless it begins with `!`, which identifies a page.
+    - URL parameters are sorted. The fragment is removed unless it begins with `!`, since such a fragment identifies a
+      page.
 
     Args:
         url: the URL.
         ignore: the differences to remove. "scheme": `http:` and `https:` are removed. "www": a leading `www.` is
             removed. "slash": slashes at the end of the path are removed.
-        tracking: the names of URL parameters to remove, in lower case; `*` at the end of a name matches any ending.
+        tracking: the names of URL parameters to remove, in lower case; `*` at the end of a name matches any suffix.
 
     >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
     '//example.org/b?x=~&y=2'
@@ -70,7 +71,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
 
 
 class _Normal:
-    """`normalize_url` with compiled choices."""
+    """`normalize_url` with precompiled options."""
 
     def __init__(self, ignore: Sequence[str], tracking: Sequence[str]) -> None:
         self.canonical = need("w3lib.url", extra="dedup").canonicalize_url
@@ -79,7 +80,7 @@ class _Normal:
         self.tracks = re.compile(f"(?:{'|'.join(names)})(?:=|$)", re.IGNORECASE).match
 
     def __call__(self, url: str) -> str:
-        """Return the normal form."""
+        """Return the normalised URL."""
         authority = AUTHORITY.match(url)
         try:
             if authority and not PLAIN.fullmatch(authority[2]):  # before w3lib, which maps names by IDNA 2003
@@ -152,15 +153,16 @@ class URLDedup(Deduplication):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
     Args:
-        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
+            column.
         keep: the capture that is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest",
             "best:COLUMN", "source:A,B" or "none", as in `Exact`.
         ignore: the differences between URLs that are ignored: "scheme", "www" and "slash"; see `normalize_url`.
         tracking: the names of URL parameters that are removed before the comparison; see `normalize_url`.
-        against: the folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
-            even if a new one is newer.
-        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" does
-            the same and is the prefix of the column names.
+        against: the folders of sealed Datasets (finished outputs) whose captures come before all new captures and are
+            kept, even if a new capture is more recent.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A string such as "near_" also
+            removes nothing, and is the prefix of the column names.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the
@@ -194,7 +196,7 @@ class URLDedup(Deduplication):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that this stage reads: the URLs, and the one that `keep` reads to choose the capture."""
+        """The columns that this stage reads: the column of URLs, and the one by which `keep` chooses the capture."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 
     @property
@@ -204,14 +206,14 @@ class URLDedup(Deduplication):
 
     @property
     def sketch(self) -> UrlSketch:
-        """The settings that define when two documents are equal: when their normalised URLs in `column` are equal."""
+        """The settings that define when two documents are equal: their normalised URLs in `column` must be equal."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the captures of each page in `docs`; return the stage that drops all but one capture of each.
 
-        Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
-        it is still valid.
+        Writes the table of documents to drop into the folder `out`. A table from an earlier call is reused if it is
+        still valid.
         """
         keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"

@@ -1,8 +1,8 @@
 """Cooldown: start each run of an experiment from one earlier run, before its learning rate was lowered.
 
-A run with the schedule "wsd" keeps its checkpoint before the decay. From there, each run of the experiment lowers the
-learning rate while it reads one version: a tenth of the cost of training from random weights, and the phase in which
-data matters most (Hu et al. 2024).
+A run with the schedule "wsd" keeps its checkpoint before the decay. Each run of the experiment starts there, and lowers
+the learning rate while it reads one version. This costs a tenth of training from random weights, and it is the phase in
+which data matters most (Hu et al. 2024).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def started(
 ) -> tuple[str, TrainConfig, Tokenizer]:  # fmt: skip
     """Return the checkpoint before the decay of the run in `folder`, the config of the runs from it, and its tokenizer.
 
-    The model, its highest learning rate and the rows are those of the run; steps and seed are those of `config`.
+    The model, its maximum learning rate and the rows are taken from the run; steps and seed from `config`.
 
     Raises PlanError if the run has no such checkpoint, or if another tokenizer is given.
     """

@@ -18,7 +18,7 @@ class Cost:
 
     Attributes:
         runs: the number of trainings that are left to do.
-        tokens: the number of tokens that each reads.
+        tokens: the number of tokens that each training reads.
         epochs: passes over the text, by version.
         flops: floating-point operations of all these trainings.
     """
@@ -31,7 +31,7 @@ class Cost:
     def text(self, tokens_per_s: float | None = None) -> str:
         """Return a sentence about the cost.
 
-        - tokens_per_s: the speed that was measured; None: no time is stated.
+        - tokens_per_s: the measured speed; None: the sentence states no time.
         """
         said = f"{self.runs} trainings of {self.tokens:,} tokens: {self.flops:.2g} FLOPs"
         if tokens_per_s:
@@ -50,9 +50,9 @@ class Cost:
 
 
 def steps_of(config: TrainConfig, tokens: int | None, smallest: int) -> int:
-    """Return the number of steps: those of `tokens`, of the config, or of one pass over the smallest version.
+    """Return the number of steps: for `tokens`, from the config, or for one pass over the smallest version.
 
-    - smallest: its tokens.
+    - smallest: the number of tokens of the smallest version.
     """
     per_step = config.batch * config.model.context
     if tokens is not None:

@@ -1,4 +1,4 @@
-"""The documents of an experiment: a held-out set that is fixed first, and versions without anything of it.
+"""The documents of an experiment: a held-out set that is fixed first, and versions without documents from it.
 
     OUT/pool/NAME       the held-out documents of each version; of the corpus, if versions are lists of stages
     OUT/held-out        the held-out set: one document of each cluster of near-duplicates among these
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,14 +31,16 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage
-from dataprep.core.output import kinds
+from dataprep.core.output import forget_list, kinds
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TOKENS
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.plan import check_apart
+from dataprep.core.run.plan import check_apart, shards_of_datasets
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError, StaleOutput, counted
+from dataprep.filters.decontaminate.kernel import words_of
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -61,7 +64,7 @@ class Side(Stage):
 
     Args:
         split: the split; its validation documents are the held-out ones.
-        held: whether the held-out documents are kept, and not the others.
+        held: whether the held-out documents are kept, instead of the others.
     """
 
     split: Split
@@ -74,12 +77,54 @@ class Side(Stage):
         return self.split.needs
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of the side."""
+        """Yield the documents of this split."""
         for batch in batches:
             dropped = (self.split.sides(batch) == 1) != self.held
             # They are in the other set, so that no warning says that nearly all documents were lost.
             stats.drop(B.ids(batch)[dropped], "not_held_out" if self.held else SET, moved=True)
             yield batch.filter(pa.array(~dropped))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotShort(Stage):
+    """Drops documents that have the words of a held-out document and no others, with the reason `held_out_copy`.
+
+    It is for texts that have too few words for `Decontaminate`, which may occur by chance in a longer document.
+
+    Args:
+        texts: the letters and digits of these held-out documents.
+    """
+
+    texts: frozenset[str]
+    only_drops = True
+
+    @classmethod
+    def of(cls, held: Dataset, n: int) -> NotShort:
+        """Return the stage for the held-out documents that have fewer than `n` words."""
+        texts = held.table(["text"]).column("text").cast(pa.large_string()).combine_chunks()
+        n_words = np.diff(words_of(texts, "unicode").ends)
+        return cls(texts=frozenset(letters(text) for text in texts.filter(pa.array(n_words < n)).to_pylist()))
+
+    def recipe(self) -> Any:
+        """Return a hash of the texts."""
+        return key(sorted(self.texts))
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Yield the other documents."""
+        longest = 4 * max((len(text.encode()) for text in self.texts), default=0)  # with signs and marks
+        for batch in batches:
+            found = np.zeros(batch.num_rows, bool)
+            short = np.flatnonzero(B.lengths(batch) <= longest)
+            texts = batch.column("text").take(pa.array(short)).to_pylist()
+            found[short] = [letters(text) in self.texts for text in texts]
+            stats.drop(B.ids(batch)[found], "held_out_copy")
+            yield batch.filter(pa.array(~found))
+
+
+def letters(text: str) -> str:
+    """Return the letters, marks and digits of a text in small letters; the text itself if it has none."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in plain if unicodedata.category(c)[0] in "LMN") or text
 
 
 @dataclass(frozen=True)
@@ -90,8 +135,8 @@ class Version:
         name: its name.
         docs: its documents, without any that share words with the held-out set.
         shards: their tokens.
-        given: the number of documents before.
-        contaminated: the number of documents that were removed since they share words with the held-out set.
+        given: the number of its documents before decontamination.
+        contaminated: the number of documents that were removed because they share words with the held-out set.
     """
 
     name: str
@@ -110,7 +155,7 @@ class Design:
         held_shards: their tokens, as the split "train".
         units: int64[documents], the number of the group of each held-out document.
         tokenizer: the tokenizer of all versions.
-        tokenizer_is_given: whether it was given, and not trained here.
+        tokenizer_is_given: whether the tokenizer was given, rather than trained here.
         held_is_given: whether the held-out set was given.
         contaminated: the documents of the corpus that share words with the held-out set, and were removed before the
             versions were made; None if the versions were given.
@@ -131,7 +176,7 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSettings:
-    """What decides the held-out set and the tokenizer; the parameters of `experiment` of the same names."""
+    """Settings that determine the held-out set and the tokenizer: `experiment`'s parameters of the same names."""
 
     held_out: Dataset | float
     group: str | None
@@ -247,10 +292,11 @@ def _held_out(
         held = _run([], settings.held_out, out, "held-out", runner)
         _check_outside(held, versions, docs)
         return None, held
-    if known is not None:
-        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
     given = {name: one for name, one in versions.items() if isinstance(one, Dataset)}
     pools = given if docs is None else {"corpus": docs}
+    if known is not None:
+        _check_not_forgotten(pools, out)
+        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
     first = next(iter(pools.values()))
     share = Split(val=settings.held_out, group=settings.group)
     for pool in pools.values():
@@ -267,6 +313,19 @@ def _held_out(
         )
         raise PlanError(msg)
     return split, held
+
+
+def _check_not_forgotten(pools: Mapping[str, Dataset], out: str) -> None:
+    """Raise StaleOutput if a held-out document was forgotten where it was taken from, since it was held out."""
+    for name, pool in pools.items():
+        held = files.join(out, "pool", name)
+        if Folder(held).is_dataset:
+            forgotten = forget_list.wanted(shards_of_datasets(pool))
+            ids = open_dataset(held).table(["id"]).column("id").to_numpy()
+            if np.isin(ids, forgotten).any():
+                msg = f"documents of the held-out set were forgotten in {name!r}; run `dataprep forget {out}`, "
+                msg += "which removes them there, too"
+                raise StaleOutput(msg)
 
 
 def _check_outside(held: Dataset, versions: Mapping[str, Dataset | Sequence[Any]], docs: Dataset | None) -> None:
@@ -292,7 +351,7 @@ def _version(
     name: str, given: Dataset | Sequence[Any], source: Dataset | None, held: Dataset, out: str, split: Split | None,
     ngram: int, runner: Runner | None,
 ) -> tuple[Dataset, int, int]:  # fmt: skip
-    """Return a version without held-out documents, its documents before, and those that share words with the set."""
+    """Return a version without held-out documents, the number before, and the number that share words with the set."""
     if not isinstance(given, Dataset):
         assert source is not None
         given = _run(given, source, out, f"made/{name}", runner)
@@ -305,10 +364,12 @@ def _clean(
 ) -> tuple[Dataset, int]:
     """Return documents without those that are held out or share words with the held-out set, and how many shared."""
     words = Decontaminate(sets={SET: held}, ngram=ngram)
-    stages: list[Any] = [words] if split is None else [Side(split=split, held=False), words]
+    copies = NotShort.of(held, min(words.min_words, ngram))
+    stages: list[Any] = [copies, words] if split is None else [Side(split=split, held=False), copies, words]
     clean = _run(stages, docs, out, name, runner)
-    dropped = {stage.name: stage for stage in clean.stats.stages}[words.name].dropped
-    return clean, sum(one.docs for of in dropped.values() for one in of.values())
+    by_name = {stage.name: stage.dropped for stage in clean.stats.stages}
+    dropped = [of for stage in (copies, words) for of in by_name[stage.name].values()]
+    return clean, sum(one.docs for of in dropped for one in of.values())
 
 
 def _tokenizer(
@@ -325,14 +386,14 @@ def _tokenizer(
 
 
 def _units(held: Dataset, group: str | None) -> npt.NDArray[np.int64]:
-    """Return the number of each held-out document's group, int64[documents]; a document without one is its own."""
+    """Return the group of each held-out document, int64[documents]; one without a group is its own group."""
     split = Split(group=group)
     names = np.concatenate([split.names(batch) for batch in held.batches(list(split.columns))])
     return np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def check_settings(held_out: object, group: object) -> None:
-    """Raise PlanError if `held_out` is neither a Dataset nor a share above 0, or `group` is no column."""
+    """Raise PlanError if `held_out` is neither a Dataset nor a share above 0, or if `group` is not a column."""
     if isinstance(held_out, Dataset):
         return
     check_share("held_out", held_out)  # type: ignore[arg-type]

@@ -1,10 +1,10 @@
-"""The difference between two versions of a corpus, over seeds and over documents, and whether it is more than chance.
+"""The difference between two versions of a corpus, over seeds and documents, and whether it is significant.
 
-A loss differs between two trainings of the same data, since their seeds differ, and it is measured on some documents,
-which stand for all others. A difference therefore has two errors. Their 95 % intervals, each by Student's t for its own
-number of seeds or documents, are joined as independent ones: the squares of the half widths are added. With few seeds
-this is a t interval over seeds; with many, one over documents. A bootstrap over three seeds would be too narrow: it
-draws from three values, whose spread is smaller than that of all.
+The loss differs between two trainings on the same data if their seeds differ, and it is measured on a sample of
+documents. A difference therefore has two independent errors. Each has a 95 % interval by Student's t, for its number of
+seeds or documents; to combine the intervals, the squares of their half widths are added. With few seeds the result is
+close to a t interval over seeds; with many seeds, to one over documents. A bootstrap over three seeds would be too
+narrow, because the spread of three values underestimates that of all seeds.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Difference:
         )
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Return the bounds (low, high) of this interval."""
+        """Return the bounds (low, high) of the interval of `half_width`."""
         half = self.half_width(level)
         return self.mean - half, self.mean + half
 
     @property
     def p(self) -> float:
-        """The probability of a difference of this size or more if there were none: 1 - the level that reaches 0."""
+        """The p value: the probability of a difference at least this large if there were no true difference."""
         if not self.mean or not (self.seed_error or self.unit_error):
             return 1.0 if not self.mean else 0.0
         low, high = 0.0, 1.0
@@ -76,8 +76,8 @@ class Difference:
 
         - comparisons: the number of versions that are compared with the baseline; each is tested at 5 % / comparisons.
 
-        The errors are taken to be those that were seen. Returns None if no number of seeds is enough, since the
-        documents are too few.
+        The errors are assumed to equal the observed ones. Returns None if there are so few documents that no number of
+        seeds is enough.
         """
         spread, level = self.seed_error * math.sqrt(self.seeds), 1 - (1 - LEVEL) / comparisons
         of_units = (quantile(level, self.units - 1) + _power(self.units - 1)) * self.unit_error
@@ -96,7 +96,7 @@ class Difference:
 
 
 def _power(free: int) -> float:
-    """Return the t below which a share `POWER` of Student's distribution is."""
+    """Return the quantile `POWER` of Student's t distribution."""
     return quantile(2 * POWER - 1, free)
 
 
@@ -105,7 +105,7 @@ def difference(bits: F64, other: F64, sizes: F64, units: I64) -> Difference:
 
     Args:
         bits: float64[seeds, documents], the loss of the models of one version on each document, in bits.
-        other: float64[seeds, documents], that of the other version; row i has the same seed.
+        other: float64[seeds, documents], the same for the other version; row i has the same seed in both.
         sizes: float64[documents], the bytes of each document.
         units: int64[documents], the number of the group to which each document belongs, from 0. Documents of one group
             are not independent of each other.
@@ -127,8 +127,8 @@ def difference(bits: F64, other: F64, sizes: F64, units: I64) -> Difference:
 def holm(p: Sequence[float]) -> list[float]:
     """Return the p values of several comparisons, corrected for their number (Holm 1979), in the same order.
 
-    If each comparison whose result is at most 0.05 is reported, a false one is among them in 5 % of experiments or
-    less, however the comparisons depend on each other.
+    If all comparisons with a result of at most 0.05 are reported, at most 5 % of experiments report a false one,
+    however the comparisons depend on each other.
 
     >>> [round(x, 3) for x in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -144,6 +144,6 @@ def verdict(mean: float, corrected: float) -> str:
     """Return "better", "worse" or "not shown".
 
     - mean: the difference from the baseline; a lower loss is better.
-    - corrected: its p value, corrected for the number of comparisons.
+    - corrected: the p value of the difference, corrected for the number of comparisons.
     """
     return NOT_SHOWN if corrected > 1 - LEVEL else BETTER if mean < 0 else WORSE

@@ -1,4 +1,4 @@
-"""Measures: the losses of an experiment, in bits per byte of some text, and how well each tells versions apart."""
+"""Measures: the losses of an experiment, in bits per byte of text, and how well each measure distinguishes versions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Measure:
     Attributes:
         name: "all", "source=news", "choices-exam" ...
         bits: {version: float64[seeds, items]}, the loss on each item.
-        sizes: float64[items], its bytes.
-        units: int64[items], the number of its group, from 0.
+        sizes: float64[items], the bytes of each item.
+        units: int64[items], the number of each item's group, from 0.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Measure:
 
     @property
     def signal(self) -> float:
-        """The difference between the best and the worst version, in bits per byte, of the means over seeds."""
+        """The difference between the best and the worst version's mean over seeds, in bits per byte."""
         means = [self.values(name).mean() for name in self.bits]
         return float(max(means) - min(means))
 
@@ -77,7 +77,7 @@ class Compared:
     Attributes:
         difference: its loss minus that of the baseline.
         p: the p value of the difference, corrected for the number of comparisons.
-        comparisons: their number.
+        comparisons: the number of comparisons.
     """
 
     difference: Difference

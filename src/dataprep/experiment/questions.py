@@ -1,4 +1,4 @@
-"""Questions whose right answer has a likelihood: multiple choice, and the last word of a passage."""
+"""Questions that are scored by the likelihood of the right answer: multiple choice, and the last word of a passage."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import orjson
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
+
+from .design import NAME
 
 if TYPE_CHECKING:
     from dataprep.inference.choices import Question
@@ -40,7 +42,7 @@ class Questions:
 
     def recipe(self) -> list[Any]:
         """Return the values that decide the losses."""
-        return [self.prompts, self.answers]
+        return [self.prompts, self.answers, self.choices]
 
     @property
     def sizes(self) -> npt.NDArray[np.float64]:
@@ -64,6 +66,10 @@ def read_all(
     if isinstance(shots, bool) or not isinstance(shots, int) or shots < 0:
         msg = f"shots={shots!r} must be the number of examples before a question, from 0"
         raise PlanError(msg)
+    for name in (*(choices or {}), *(last_words or {})):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            msg = f"the name {name!r} of a file of questions must have letters, digits and . _ + - only; rename it"
+            raise PlanError(msg)
     found = [_made(f"{CHOICES}-{name}", _choices(os.fspath(path)), shots) for name, path in (choices or {}).items()]
     for name, path in (last_words or {}).items():
         found.append(_made(f"{LAST_WORD}-{name}", _last_words(os.fspath(path)), shots))
@@ -117,7 +123,7 @@ def _last_words(path: str) -> list[tuple[str, str, tuple[str, ...]]]:
 def bits_of(model: str, asked: Questions, device: str = "auto") -> npt.NDArray[np.float64]:
     """Return the loss of a model on the right answer of each question, in bits, float64[questions].
 
-    All choices are read, since the first token that is scored is the first one in which the choices differ.
+    All choices are needed, because scoring starts at the first token in which the choices differ.
 
     - model: a checkpoint, or the folder of a run.
     """

@@ -36,7 +36,8 @@ class Experiment:
             the mean time of a training; `runs`, the folders of its models inside `folder`.
         measures: for each measure, "all" (the held-out documents) first: its bits per byte by version, the difference
             from the baseline with its interval and verdict, and `signal_to_noise`.
-        about: what was done: the held-out set, the tokenizer, the tokens and operations per run, and the seeds.
+        about: facts about the experiment: the held-out set, the tokenizer, the tokens and operations per run, and the
+            seeds.
     """
 
     folder: str

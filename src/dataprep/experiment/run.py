@@ -1,4 +1,4 @@
-"""`experiment`: train the same model on several versions of a corpus, and say which version is better."""
+"""`experiment`: train the same model on several versions of a corpus, and report which version is better."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def experiment(
 ) -> Experiment:
     """Train the same model on several versions of a corpus, and compare their losses on held-out documents.
 
-    Held-out documents are chosen first. Every version loses those of its documents that are held out, and those that
-    share 13 words in succession with a held-out document (`Decontaminate`), but no other duplicates. All versions are
-    encoded with one tokenizer, and each run reads the same number of tokens. The runs of a seed begin with the same
-    weights. A finished run is never repeated: a killed call continues, and versions, seeds and questions can be added.
+    Held-out documents are chosen first. From every version, held-out documents are removed, and documents that share 13
+    words in succession with a held-out document (`Decontaminate`), but no other duplicates. All versions are encoded
+    with one tokenizer, and each run reads the same number of tokens. The runs of a seed begin with the same weights. A
+    finished run is never repeated: a killed call continues, and versions, seeds and questions can be added.
 
     Args:
         versions: {name: Dataset or its folder}; or with `docs`, {name: list of stages}, which are applied to the
@@ -69,8 +69,8 @@ def experiment(
         train: the preset or the TrainConfig of the runs; with `cooldown`, its model is that of the earlier run.
         settings: changes of the config, as texts such as "lr=3e-3".
         seeds: the number of runs per version, 2 or more.
-        tokens: the number of tokens that each run reads, rounded up to whole steps; None: those of the preset, or of
-            one pass over the smallest version.
+        tokens: the number of tokens that each run reads, rounded up to whole steps; None: as in the preset, or one pass
+            over the smallest version.
         held_out: the share of the documents to hold out, 4 MiB at most; or a Dataset or its folder.
         group: a column of the documents, such as the host or the conversation. Documents of a group are held out
             together, and count as one in the interval.
@@ -79,8 +79,8 @@ def experiment(
             with `cooldown`, that of the earlier run is used.
         vocab_size: the number of ids of the tokenizer that is trained.
         by: the columns by whose values losses are also reported; () for none.
-        choices: {name: JSONL file of prompt, choices and answer}; measured is the loss of the right answer.
-        last_words: {name: JSONL file of texts}; measured is the loss of the last word of each.
+        choices: {name: JSONL file of prompt, choices and answer}; the loss of the right answer is measured.
+        last_words: {name: JSONL file of texts}; the loss of the last word of each text is measured.
         shots: the number of questions, the first of each file, that precede the others with their answers.
         checkpoints: the number of checkpoints, the last ones of each run, 5 % of the steps apart, whose losses are
             averaged.

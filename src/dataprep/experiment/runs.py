@@ -1,4 +1,4 @@
-"""The trainings of an experiment, and the losses of their models; what is finished is never done again.
+"""The trainings of an experiment, and the losses of their models; finished work is never repeated.
 
     OUT/runs/KEY-seed-0/       the run: checkpoints and metrics.jsonl
     OUT/runs/KEY-seed-0.json   a receipt: tokens, seconds, and the loss of each held-out document
@@ -40,7 +40,7 @@ class Trainings:
 
     Attributes:
         design: the data.
-        config: the settings of every run but the seed.
+        config: the settings of every run except the seed.
         seeds: the number of seeds, from `config.seed`.
         checkpoints: the number of checkpoints at the end of a run whose losses are averaged.
         start: the checkpoint from whose weights each run starts; None: random weights.
@@ -59,9 +59,10 @@ class Trainings:
     say: Callable[[str], None]
 
     def losses(self) -> dict[str, dict[str, F64]]:
-        """Train what is left to train, and return the losses in bits, by name of the metric and version.
+        """Do the remaining trainings, and return the losses in bits, by name of the metric and version.
 
-        Each is float64[seeds, items]; the metric "" has the held-out documents as items, others the questions.
+        Each value is float64[seeds, items]; the items of the metric "" are the held-out documents, those of others the
+        questions.
         """
         cost = self.cost()
         if cost.runs:
@@ -102,7 +103,8 @@ class Trainings:
     def _key(self, version: Version) -> str:
         settings = {n: v for n, v in self.config.to_dict().items() if n not in RUN_ONLY and n != "seed"}
         start = None if self.start is None else files.content_hash(self.start)
-        return key([VERSION, version.shards.root, settings, start])
+        kept = [] if self.checkpoints == 1 else [self.checkpoints]  # a run with fewer cannot be averaged as asked
+        return key([VERSION, version.shards.root, settings, start, *kept])
 
     def _place(self, version: Version, seed: int) -> str:
         return files.join(self.out, self.name_of(version, seed))
@@ -158,6 +160,7 @@ class Trainings:
         record = receipts.once(f"{place}.json", self._held_key(version), held_out)
         found = {"": record["bits"]}
         for asked in self.questions:
+
             def answers(asked: Questions = asked) -> dict[str, Any]:
                 bits = np.mean([bits_of(path, asked) for path in checkpoints()], axis=0)
                 return {"files": [], "bits": bits.tolist()}

@@ -28,7 +28,7 @@ def inside(t: float, free: int) -> float:
 
 @lru_cache(maxsize=256)
 def quantile(share: float, free: int) -> float:
-    """Return the t such that a share of Student's distribution with `free` degrees of freedom is between -t and t.
+    """Return the t such that a share of Student's t distribution with `free` degrees of freedom is between -t and t.
 
     For many degrees of freedom: Abramowitz and Stegun, 26.7.5, to the second order.
 

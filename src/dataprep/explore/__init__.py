@@ -1,1 +1,1 @@
-"""A page on which a run is explored, served to this machine: suspicions, sources, clusters, thresholds, documents."""
+"""A page to explore a run, served on this machine only: suspicions, sources, clusters, thresholds, documents."""

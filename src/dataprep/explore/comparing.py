@@ -1,4 +1,4 @@
-"""The view that compares a run with another one of the same input."""
+"""The view that compares a run with another run on the same input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES, TEXT_CHARS = 5, 3_000
 
 
 def compared(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return the changes from another run, whose folder is the parameter `other`, to this one.
+    """Return the changes from another run, whose folder is in the parameter `other`, to this run.
 
     The last Datasets of both are read. Raises the errors of `compare`.
     """

@@ -1,7 +1,8 @@
 """Texts: a dropped document next to the kept one, the decisions about one document, and a search for a text.
 
 All texts are read from the run's folder or its input when they are requested (`history/texts.py`), so the page shows
-what `dataprep why` shows: nothing that a stage hides, private data as later stages replace it, no forgotten document.
+the same as `dataprep why`: no text that a stage hides, private data as replaced by later stages, and no forgotten
+documents.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST_HITS, AROUND = 20, 120
 
 
 def titles(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return the beginnings of the texts of the documents `ids`, null for those that cannot be read."""
+    """Return the beginnings of the texts of the documents `ids`, null for unreadable ones."""
     ids = asked.ids("ids")
     documents, drops = DocumentsAsRead(index.url, ids), _drops_of(index, ids)
     found = {}
@@ -44,7 +45,7 @@ def titles(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
 
 
 def _drops_of(index: RunIndex, ids: Sequence[int]) -> dict[int, list[Drop]]:
-    """Return the drops of the documents by id, those as a duplicate first."""
+    """Return the drops of the documents by id, drops as a duplicate first."""
     rows = index.rows(
         "SELECT * FROM drops WHERE list_contains(?::UBIGINT[], id) ORDER BY id, duplicate_of IS NULL", [list(ids)]
     )

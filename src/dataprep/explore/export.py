@@ -1,4 +1,4 @@
-"""The rows of a list as a file: Parquet or JSON Lines, with the filters and the order of the page."""
+"""Export the rows of a list as a file: Parquet or JSON Lines, with the filters and the order of the page."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SCHEMAS = {
 def exported(index: RunIndex, asked: ViewQuery) -> tuple[bytes, str, str]:
     """Return (content, Content-Type, name) of a file with all rows of a list; ids are texts such as "3:1745".
 
-    Parameters: list, "drops" or "clusters", and those of this list; as, "parquet" or "jsonl"; texts, "1" for the texts
-    of the dropped documents. Raises PlanError for more than 10,000 texts.
+    Parameters: list, "drops" or "clusters", and the parameters of this list; as, "parquet" or "jsonl"; texts, "1" to
+        include the texts of the dropped documents. Raises PlanError for more than 10,000 texts.
     """
     which, kind = asked.choice("list", SCHEMAS), asked.choice("as", KINDS)
     rows = lists.all_rows(index, which, asked)

@@ -1,8 +1,8 @@
-"""The tables behind the page: what a run dropped, and its clusters, in a DuckDB database in memory.
+"""The tables behind the page: the drops of a run, and its clusters, in a DuckDB database in memory.
 
-The database is made of the run's drop tables, and holds no text. It exists only in this process, and is made again when
-a result in the run's folder was replaced, by a rerun or by `dataprep forget`. So there is no file from which `forget`
-would have to remove a document. It takes 0.14 GB of memory per million drops.
+The database is built from the run's drop tables, and contains no text. It exists only in this process, and is rebuilt
+after a result in the run's folder was replaced, by a rerun or by `dataprep forget`. Therefore there is no file from
+which `forget` would have to remove a document. It takes 0.14 GB of memory per million drops.
 
 Tables:
 
@@ -54,7 +54,7 @@ ORDER BY removed DESC, grouped.root
 
 @dataclass
 class RunIndex:
-    """A run, as the page needs it.
+    """The data of a run that the page needs.
 
     Attributes:
         url: the run's folder.
@@ -64,7 +64,7 @@ class RunIndex:
         homes: None, which represents the run, and the Datasets of other runs that contain kept documents.
         lost: the clusters without a survivor.
         names: the distinct stages, reasons and sources of the drops, and as "kept" the sources of kept documents.
-        kept: results that views keep until the index is made again.
+        kept: results that views keep until the index is rebuilt.
     """
 
     url: str
@@ -85,7 +85,7 @@ class RunIndex:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def once(self, query: str) -> list[dict[str, Any]]:
-        """Return the rows of a query without values, which runs only once."""
+        """Return the rows of a query without values; the query runs only once."""
         if query not in self.kept:
             self.kept[query] = self.rows(query)
         found: list[dict[str, Any]] = self.kept[query]
@@ -96,7 +96,7 @@ class RunIndex:
         return row_object(Drop, row, folder=self.folders[row["folder"]])
 
     def named(self, column: str, shown: str) -> list[str]:
-        """Return those of the names of a kind that the page shows as `shown`, without control characters."""
+        """Return the names of a kind which the page, without their control characters, shows as `shown`."""
         return [name for name in self.names[column] if printable(name) == shown]
 
 
@@ -161,7 +161,7 @@ def _insert(database: Any, table: str, rows: pa.Table) -> None:
 
 
 class ExploredRun:
-    """A run whose index is made when it is first needed, and again after a result in the folder was replaced.
+    """A run whose index is built when first needed, and rebuilt after a result in the folder was replaced.
 
     Attributes:
         url: the run's folder.
@@ -193,7 +193,7 @@ class ExploredRun:
 
 
 def records(url: str) -> dict[str, object]:
-    """Return what differs after a result in a run's folder was replaced."""
+    """Return values that change when a result in a run's folder is replaced."""
     found = dict[str, object]()
     for home in (url, *inside(url)):
         for name in (MANIFEST, RECIPE, FORGET_LIST):

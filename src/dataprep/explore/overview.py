@@ -55,7 +55,7 @@ def _stage(stage: StageStats) -> dict[str, Any]:
 
 
 def suspected(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
-    """Return the suspicions that need no text, those that concern most text first."""
+    """Return the suspicions that need no text, ordered by the amount of text that they concern, largest first."""
     amounts = index.amounts
     pairs = {(row["source"], row["kept"]): row for row in index.once(PAIRS)}
     found = [
@@ -103,7 +103,7 @@ def matrix(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
 
 
 def _amounts(stage: StageStats, reason: str) -> Iterator[tuple[str, Amount]]:
-    """Yield what a stage removed from each source for a reason; for CUT, the bytes by which its texts became shorter.
+    """Yield the amounts that a stage removed per source and reason; for CUT, the bytes by which texts became shorter.
 
     Bytes that the stage added to texts of the source are subtracted.
     """

@@ -32,7 +32,7 @@ POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY AL
 
 @dataclass(frozen=True)
 class ReviewAnswer:
-    """An answer of a reviewer: the document, the stage that dropped it, and the verdict; "" takes the last back."""
+    """A reviewer's answer: the document, the stage that dropped it, and the verdict; "" withdraws the last one."""
 
     id: int
     stage: str
@@ -40,7 +40,7 @@ class ReviewAnswer:
 
     @classmethod
     def of(cls, given: Any) -> ReviewAnswer:
-        """Return the answer in a request. Raises PlanError if it is none."""
+        """Return the answer in a request. Raises PlanError if the request has no valid answer."""
         names = ("id", "stage", "verdict")
         good = isinstance(given, dict) and all(isinstance(given.get(name), str) for name in names)
         require(good and given["verdict"] in ("", *VERDICTS), f'an answer must be {{"id", "stage", "verdict"}}, with a '
@@ -89,7 +89,7 @@ def suspected(index: RunIndex) -> list[Suspicion]:
 
 
 def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]:
-    """Return the ids and stages of judgements on texts that differ now; texts are read once per index."""
+    """Return the ids and stages of judgements on texts that have changed since; texts are read once per index."""
     contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
     new = {(one.id, one.stage) for one in judged} - contents.keys()
     contents |= dict.fromkeys(new, "") | review.contents(index.url, new)
@@ -97,7 +97,7 @@ def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]
 
 
 def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any]:
-    """Save an answer beside the run, and return the name of the file.
+    """Save an answer next to the run, and return the name of the file.
 
     Raises PlanError if the stage did not drop the document.
     """

@@ -1,12 +1,12 @@
 """The server of the page: Python's standard library, on the loopback address, with a secret token in every URL.
 
-A request needs the token, as other users of this machine can reach the port, and the Host and Origin of this server,
-as a page of another site could send one (`shown/page_server.py`). It is answered with files of this package and with
-JSON. Only the judgements of a review are sent to the server, which saves them beside the run (`history/review.py`). An
-error is one sentence, and the server continues.
+A request must have the token, because other users of this machine can reach the port. It must have the Host and Origin
+of this server, because a page of another site could send a request (`shown/page_server.py`). Answers are files of this
+package and JSON. Only the judgements of a review are sent to the server, which saves them next to the run
+(`history/review.py`). An error is reported in one sentence, and the server continues.
 
-There are few requests, from one person, and each is answered from memory or from files in one thread; a framework with
-an event loop would add dependencies, and would run the same functions in threads.
+There are few requests, all from one person, and each is answered from memory or files in one thread. A framework with
+an event loop would only add dependencies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ POLICY = f"default-src 'none'; script-src 'self'; style-src 'self'; img-src data
 
 
 class ExploreServer(ThreadingHTTPServer):
-    """Serves the page about runs at `url`, and what it requests below that.
+    """Serves the page about runs at `url`, and the files and data that the page requests.
 
     Attributes:
         runs: the runs, in the order of the page.
@@ -94,7 +94,7 @@ class ExploreServer(ThreadingHTTPServer):
         return host in (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
 
     def view(self, run: str, name: str, asked: ViewQuery) -> dict[str, Any]:
-        """Return the data of a view of a run; once more if it failed as a result was replaced meanwhile.
+        """Return the data of a view of a run; try again if a result was replaced in the meantime.
 
         - run: the number of the run, as text.
 
@@ -116,7 +116,7 @@ class ExploreServer(ThreadingHTTPServer):
         return export.exported(self._run(run).index(), asked)
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:
-        """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError if it is no answer."""
+        """Save the answer of a reviewer. Raises KeyError if there is no such run, PlanError for an invalid answer."""
         of, answer = self._run(run), review.ReviewAnswer.of(given)
         with self.one_at_a_time:
             return review.judge(of.index(), answer, self.reviewer)
@@ -146,7 +146,7 @@ def _pages() -> dict[str, tuple[bytes, str]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a view as JSON has it: control characters are replaced, and NaN and infinity are null."""
+    """Return a value of a view in the form of JSON: control characters are replaced; NaN and infinity become null."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -184,7 +184,7 @@ class _ExploreHandler(PageHandler):
             self._answer(lambda: self.server.judge(run, json.loads(body)))
 
     def _is_allowed(self) -> bool:
-        """Return whether a request is of the page and has the token; else send an error."""
+        """Return whether a request comes from the page and has the token; otherwise send an error."""
         if not self.is_ours():
             return False
         token, slash, _ = self.path.partition("?")[0][1:].partition("/")
@@ -217,7 +217,7 @@ class _ExploreHandler(PageHandler):
             self.wfile.write(data)
 
     def _answer(self, answer: Callable[[], dict[str, Any]]) -> None:
-        """Send what a function returns; a sentence, if it raises an error."""
+        """Send the result of a function, or one sentence if it raises an error."""
         try:
             found = answer()
         except KeyError:

@@ -1,4 +1,4 @@
-"""The view of other thresholds of a MinHash: the decisions of a full run, made again from its stored candidates."""
+"""The view of other MinHash thresholds: the decisions of a full run, recomputed from its stored candidates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def thresholds(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
 
 
 def threshold(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return what the MinHash `stage` would have done at the threshold `at`: what comes back, what is newly dropped.
+    """Return the effect of the threshold `at` in the MinHash `stage`: documents kept again and newly dropped.
 
     The numbers are those of a full run with the same bands. Raises the errors of `at_thresholds`.
     """

@@ -1,4 +1,4 @@
-"""BadWords: drop documents that contain words of your list."""
+"""BadWords: drop documents that contain words from a user-supplied list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dataprep.unicode.text import LINE, classes, lowered
 from . import word_automaton as K
 from .thresholds import Threshold, check_numbers, read_list, reasons
 
-UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
+UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # languages whose scripts do not separate words
 ARABIC = ("aeb", "afb", "ajp", "apc", "apd", "ar", "arb", "arq", "ars", "ary", "arz")  # languages with these clitics
 
 
@@ -41,9 +41,10 @@ class BadWords(ScoredFilter):
         language: the code of the list's language. The code sets the default of `whole_words` and names the score
             (badwords_fr). Documents in all languages are searched; to search only one language, put `Language` before
             this stage.
-        whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a
-            combining mark (in the published code, a mark ends a word). False: an entry may occur anywhere; this is for
-            scripts without spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+        whole_words: True: an entry must not be adjacent to a letter, digit or underscore, as in the published code, nor
+            to a combining mark (in the published code, a mark ends a word). False: an entry may occur anywhere, which
+            suits scripts without spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else
+            True.
         max_matches: the maximum number of matches in a kept document; a document with more is dropped (`bad_words`).
             Entries that end at the same offset count once.
         keep_fraction: the share (0 to 1) of the documents with too many matches that is kept, chosen by a hash of the
@@ -51,18 +52,18 @@ class BadWords(ScoredFilter):
 
     Case is ignored, character by character. Composed and decomposed characters are equal, and so are letters and their
     variants: Arabic presentation forms, ligatures, full-width and mathematical letters. Joiners, soft hyphens and other
-    invisible characters inside words are ignored, and so are the tatweel and the vowel signs of Arabic, Hebrew and
-    Syriac, except for entries that have such signs. Everything else, including white space, must be equal.
+    invisible characters inside words are ignored. The tatweel and the vowel signs of Arabic, Hebrew and Syriac are also
+    ignored, except for entries that contain such signs. Everything else, including white space, must be equal.
 
-    An Arabic entry is also found after the clitics that are written before a word: the article (`ال`, `وال`, `بال`,
-    `لل` ...) and `و` before an entry of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before an
-    entry of four letters or more, since shorter words too often begin with these letters. Clitics are recognised only
-    if `language` is Arabic or None, and if entries must be whole words.
+    An Arabic entry is also found after the clitics that are written before a word. These are the article (`ال`, `وال`,
+    `بال`, `لل` ...); `و` before an entry of three or more letters; and `ف`, `ب`, `ك` and `ل` without the article before
+    an entry of four or more letters, since shorter words too often begin with these letters. Clitics are recognised
+    only if `language` is Arabic or None, and if entries must be whole words.
 
     All entries are found in one pass (Aho-Corasick) and compared byte by byte. The key of the stage depends on the
     entries, not on the path of their file.
 
-    Raises PlanError if a list is missing, not UTF-8 or empty, or if an entry has a line break.
+    Raises PlanError if a list is missing, not UTF-8 or empty, or if an entry contains a line break.
     """
 
     compiled: ClassVar[bool] = True
@@ -125,11 +126,11 @@ class BadWords(ScoredFilter):
         return self.entries, self._edges, self._clitics
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: entries (not their file's path), matching rule, numbers."""
+        """Return the values that identify this stage: entries (not their file's path), matching rule and limits."""
         return self.measure, self._column, self.max_matches, self.keep_fraction
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the column of the number of matches in each text, by its name."""
+        """Return the number of matches in each text as a score column, {name: values}."""
         searches = K.searches(_composed(self.entries), edges=self._edges, clitics=self._clitics)
         texts = canonical(*B.buffers(batch), FORMS)
         found = (K.matches(*texts, *search, lowered()) for search in searches)

@@ -39,7 +39,7 @@ def ccnet_lines(text: str) -> str:
 
 
 class _Table(dict[int, str]):
-    """Normal forms by code point; other code points are added as they are met, since `translate` is slow without."""
+    """Normal forms by code point; others are added on first use, since `translate` is slow for missing ones."""
 
     def __missing__(self, point: int) -> str:
         self[point] = chr(point)

@@ -1,6 +1,6 @@
-"""FineWeb: the paper's three line rules, and a fourth from its published code; every threshold is a parameter.
+"""FineWeb: the paper's three line rules, and a fourth rule from its published code; all thresholds are parameters.
 
-The counts come from one pass over a document's bytes. Slow reference for the tests: tests/twins/fineweb.py.
+The counts are computed in one pass over a document's bytes. Slow reference for the tests: tests/twins/fineweb.py.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ class FineWeb(ScoredFilter):
 
     Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
     of a line is its number of code points, including white space inside. `max_dup_line_chars` counts only characters of
-    words, as `Gopher` does. None switches a rule off. `max_newline_ratio` is only in the code.
+    words, as `Gopher` does. None switches a rule off. `max_newline_ratio` exists only in the published code.
 
     Args:
         word_split: the definition of a word, as in `Gopher`.
         short_line_chars: the maximum number of characters of a short line.
         terminal_punctuation: the marks that end a sentence. Default: those of all scripts
             (`word_lists.TERMINAL_PUNCTUATION`).
-        preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines
+        preset: "paper"; or "code", for these rules of the published code: a document exactly at a limit is kept; lines
             end at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are
             words; and the terminal punctuation is that of the code since 2024, which includes other scripts but no
             quotation marks. The code splits words with spaCy; `word_split="punctuation"` approximates it. A folder
-            written by `dataprep fit-language` has the thresholds of one language, for the rules of "paper".
+            written by `dataprep fit-language` provides the thresholds of one language, for the rules of "paper".
 
     Raises PlanError for an unknown preset, a threshold below 0, or terminal punctuation that contains white space.
     """
@@ -110,11 +110,11 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that determine the scores: the end marks, the length of a short line, the words, the preset."""
+        """The values that determine the scores: end marks, length of a short line, word definition and preset."""
         return self.terminal_punctuation, self.short_line_chars, self.word_split, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
+        """Return the values that identify this stage: those of all parameters, whether a preset set them or not."""
         return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -129,7 +129,7 @@ class FineWeb(ScoredFilter):
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason of the first rule of the table that drops each document, null if none does.
+        """Return the reason of the first rule of the table that drops each document; null if no rule does.
 
         Args:
             scores: the columns of `score`.
@@ -145,13 +145,13 @@ class FineWebRules(NamedTuple):
     """The parameters of `FineWeb` in the form that the kernels read.
 
     Attributes:
-        terminal_punctuation: marks that end a sentence.
+        terminal_punctuation: the marks that end a sentence.
         short_chars: the maximum number of characters of a short line.
-        classes: class bits of each code point.
+        classes: the class bits of each code point.
     """
 
     terminal_punctuation: Marks
-    short_chars: int  # a line is short up to these many characters
+    short_chars: int  # a line of at most this many characters is short
     classes: U16
 
 
@@ -159,8 +159,8 @@ class LineBuffers(NamedTuple):
     """Work buffers for one document, made once per batch.
 
     Attributes:
-        words: uint64, hash of each word.
-        chars: int64, characters of the words before each word.
+        words: uint64, the hash of each word.
+        chars: int64, the number of characters of the words before each word.
         lines: int64, the index of the first word of each line.
         counts: a table that counts hashes.
     """
@@ -238,9 +238,9 @@ def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffer
 
 @kernel
 def count_raw_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
-    r"""Return counts of the lines of each document as the authors' code makes them, int64[n, len(COUNTS)].
+    r"""Return counts of the lines of each document as the authors' code computes them, int64[n, len(COUNTS)].
 
-    Lines end at `\n` and are not stripped, and all characters but `\n` are counted. The column WORDS is 0.
+    Lines end at `\n` and are not stripped, and all characters except `\n` are counted. The column WORDS is 0.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)

@@ -1,6 +1,6 @@
-"""FineWeb2: the rules of FineWeb-2, with thresholds and stop words of each language.
+"""FineWeb2: the rules of FineWeb-2, with the thresholds and stop words of each language.
 
-They are rules of Gopher and FineWeb as the code of datatrove counts them. Slow reference for the tests:
+These are rules of Gopher and FineWeb, with datatrove's definitions of the counts. Slow reference for the tests:
 tests/twins/fineweb2.py.
 """
 
@@ -64,7 +64,7 @@ class FineWeb2(ScoredFilter):
             and stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
-    pipeline; docs/filters.md states what each counts:
+    pipeline; docs/filters.md states what each rule counts:
 
     | parameter | value | reason |
     |---|---|---|
@@ -82,8 +82,8 @@ class FineWeb2(ScoredFilter):
     None switches a rule off; so does a published value of 0, or a published share of lines below 0. Stop words that
     contain white space are ignored. The published code splits words with a tokenizer for each language; this filter
     uses `word_split="punctuation"`, which does not separate Chinese, Thai or Khmer words. The property `language_score`
-    is the score of GlotLID that FineWeb-2 required; this filter does not apply it. The FineWeb-2 pipeline removes
-    near-duplicates before these rules, and repairs texts and masks personal data after them.
+    is the GlotLID score that FineWeb-2 required; this filter does not apply it. The FineWeb-2 pipeline removes
+    near-duplicates before these rules. After them, it repairs texts and masks personal data.
 
     Raises PlanError for an unknown language, an unreadable file, or a threshold below 0.
     """
@@ -141,7 +141,7 @@ class FineWeb2(ScoredFilter):
         return self.stop_words
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage, whether they are of the published file or not."""
+        """Return the values that identify this stage, whether they come from the published file or not."""
         return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -152,7 +152,7 @@ class FineWeb2(ScoredFilter):
         return {rule.score: found[own.score] for rule, own in zip(RULES, _OWN, strict=True)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason of the first rule of the table that drops each document, null if none does.
+        """Return the reason of the first rule of the table that drops each document; null if no rule does.
 
         Args:
             scores: the columns of `score`.
@@ -177,7 +177,7 @@ def _read(language: str, configs: str) -> dict[str, Any]:
     if not files.exists(url):
         known = [files.name_of(found).removesuffix(".yml") for found in files.expand(configs) if found.endswith(".yml")]
         near = difflib.get_close_matches(str(language), known, 3, 0.5) or known[:3]
-        which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "that of a NAME.yml"
+        which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "a .yml file's name"
         msg = f"FineWeb2: language={language!r} must be {which} in configs={configs!r}, a copy of fineweb-2/configs"
         raise PlanError(msg)
     yaml, text = need("yaml", extra="hf"), read_list("FineWeb2", url)

@@ -32,7 +32,7 @@ HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line 
 SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
 NETWORK = re.compile(r"\[?([0-9A-Fa-f:.]+)\]?/([0-9]{1,3})")
 Networks: TypeAlias = dict[tuple[int, int], set[int]]  # the prefixes, by (IP version, number of bits after the prefix)
-MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
+MAX_PATH = 8_192  # characters of a path that are compared; servers reject longer ones
 UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
 REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
 
@@ -47,25 +47,27 @@ class Hosts(Stage):
     Args:
         block: the path or URL of a list, a glob pattern, a folder (its files named `domains` and `urls` are read, as in
             the UT1 lists of the University of Toulouse), or the entries themselves as a tuple.
-        allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A
-            document that is both blocked and allowed is dropped.
+        allow: the hosts and paths to keep, in the same forms as `block`; documents of all other hosts and paths are
+            dropped. A document that is both blocked and allowed is dropped.
         banned_words: substrings of URLs, in the same forms as `block`; a document whose URL contains one of them is
             dropped. Case is ignored, and percent-encoding is decoded.
-        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
+            column.
 
     An entry is one of the following:
 
     - a domain: `example.org`, `.example.org` and `*.example.org` all mean the domain and all its subdomains
     - an IP address
     - a network: `10.0.0.0/8`, `2001:db8::/32`
-    - a domain and a path, with or without `www.`: `example.org/ads` means that path and everything below it,
-      `example.org/ads/` only what is below it
+    - a domain and a path, with or without `www.`: `example.org/ads` means that path and everything below it, whereas
+      `example.org/ads/` means only what is below it
 
     Files are UTF-8 with one entry per line, and `#` starts a comment. In lines in the format of /etc/hosts (`0.0.0.0
     example.org`), the host names are the entries. Scheme, port and user name are ignored, and hosts and paths are
-    normalised; see `host_name`. The drop reason is the first of these that applies: `blocked_host`, `blocked_url` (path
-    or word), `host_not_allowed`. Documents without a URL, or with a URL that has no host, are kept, even with an allow
-    list, and counted as `without_url`. The key of the stage depends on the entries, not on the paths of their files.
+    normalised; see `host_name`. The drop reason is the first of the following that applies: `blocked_host`,
+    `blocked_url` (path or word), `host_not_allowed`. Documents without a URL, or with a URL that has no host, are kept,
+    even with an allow list, and counted as `without_url`. The key of the stage depends on the entries, not on the paths
+    of their files.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or if an entry is not a domain.
     """
@@ -78,7 +80,7 @@ class Hosts(Stage):
     allow: str | Sequence[str] = field(default=(), kw_only=True)
     banned_words: str | Sequence[str] = field(default=(), kw_only=True)
     column: str = field(default="url", kw_only=True)
-    blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent fast
+    blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent quickly
     allowed: str = field(init=False, repr=False, compare=False)
     substrings: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
@@ -143,7 +145,7 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
 
 
 def _listed(host: str, domains: frozenset[str]) -> bool:
-    """Return whether a host or, unless it is an IP address, a domain above it is in a list."""
+    """Return whether a host, or a parent domain unless it is an IP address, is in a list."""
     if host in domains or _is_ip(host):
         return host in domains
     dot = host.find(".")
@@ -166,7 +168,7 @@ def _site(host: str) -> str:
 
 
 def _plain_path(path: str) -> str:
-    """Return a path as servers read it: without escapes, `/./`, `/x/../` and repeated slashes; `?` and `#` end it."""
+    """Return a path as servers read it: without escapes, `/./`, `/x/../` and repeated slashes, and up to `?` or `#`."""
     end = min((i for i in (path.find("?"), path.find("#")) if i >= 0), default=len(path))
     names: list[str] = []
     given = re.split(r"[/\\]+", unquote(path[:end]).replace("\t", "").replace("\n", "").replace("\r", ""))
@@ -180,7 +182,7 @@ def _plain_path(path: str) -> str:
 
 
 def _below(path: str, listed: frozenset[str]) -> bool:
-    """Return whether a path, or one above it, is in a list."""
+    """Return whether a path, or a path above it, is in a list."""
     if path in listed:
         return True
     ends = (i for i, c in enumerate(path) if c in "/?#;")
@@ -205,7 +207,7 @@ def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], Netw
 
 
 def _searched(found: Addresses) -> pa.StringArray:
-    """Return the URLs in which words are searched: decoded, followed by the readable host if it is spelled differently.
+    """Return the URLs to search for words: decoded, followed by the readable host if it is spelled differently.
 
     The host is that of `host_name`, with its Punycode decoded.
     """
@@ -223,7 +225,7 @@ def _searched(found: Addresses) -> pa.StringArray:
 
 
 def _packed(given: str | Sequence[str], name: str) -> str:
-    """Return the entries of a list in one form, sorted, without those that a shorter one covers."""
+    """Return the entries of a list in canonical form, sorted, without those that a shorter entry covers."""
     entries = {_entry(text, where, name) for where, text in _entries(given)}
     if given and not entries:
         msg = f"Hosts: {name}={given!r} must have at least one entry; write one domain per line"
@@ -255,7 +257,7 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _entry(text: str, where: str, name: str) -> str:
-    """Return an entry in one form: a host, or a host and a path."""
+    """Return an entry in canonical form: a host, or a host and a path."""
     network = _network(text.strip())
     if network:
         return network
@@ -271,7 +273,7 @@ def _entry(text: str, where: str, name: str) -> str:
 
 
 def _network(text: str) -> str:
-    """Return a network of addresses as FIRST%LENGTH, a form that no host has; "" for `10.0.0.1/8`, which is a path."""
+    """Return a network as FIRST%LENGTH, a form that no host has; "" for `10.0.0.1/8`, which is a host and a path."""
     found = NETWORK.fullmatch(text)
     if not found:
         return ""

@@ -23,16 +23,16 @@ OTHER_CODE = 0  # the code of kept lines: cuts inside these
 
 
 class CutLog(NamedTuple):
-    """The record of a kernel's work on the lines of a batch; a rule has the code of the lines that it cuts.
+    """The record of a kernel's work on the lines of a batch; a rule has the same code as the lines that it cuts.
 
     Attributes:
-        counts: int64[codes], lines by code, those of dropped documents included.
+        counts: int64[codes], the number of lines by code, including lines of dropped documents.
         times: int64[rows, rules], the number of cuts in each document.
         n_bytes: int64[rows, rules], the size of these cuts in bytes.
-        spans: int64[n, 4], the row, start, end and rule of each cut, in the bytes of the batch; with n = 0, none is
-            written.
+        spans: int64[n, 4], the row, start, end and rule of each cut, in the bytes of the batch; with n = 0, no spans
+            are written.
         at: int64[2], the row of the document, and the number of spans that were written.
-        compared: float64[rows], the number for which a rule dropped the document; NaN if its rule compares none.
+        compared: float64[rows], the number for which a rule dropped the document; NaN if the rule compares no number.
     """
 
     counts: I64
@@ -51,9 +51,9 @@ def log_cut(log: CutLog, rule: int, start: int, end: int) -> None:
 
 @kernel(_nrt=False)
 def log_edit(log: CutLog, rule: int, data: U8, a: int, b: int, out: U8, w: int, end: int) -> None:
-    """Record that a rule leaves out[w:end] of the line data[a:b] of the document.
+    """Record that a rule reduces the line data[a:b] of the document to out[w:end].
 
-    The span begins at the first byte that is cut, and ends after the last.
+    The span begins at the first byte that is cut, and ends after the last one.
     """
     n_bytes = (b - a) - (end - w)
     while w < end and data[a] == out[w]:
@@ -75,7 +75,7 @@ def _log(log: CutLog, rule: int, start: int, end: int, n_bytes: int) -> None:
 
 @kernel(_nrt=False)
 def log_span(log: CutLog, rule: int, start: int, end: int) -> None:
-    """Write the span of a cut, without counting it."""
+    """Write the span of a cut without counting it."""
     span = log.spans[log.at[1]]
     span[0], span[1], span[2], span[3] = log.at[0], start, end, rule
     log.at[1] += 1
@@ -88,11 +88,11 @@ def rewritten(
     """Yield the batches with texts rewritten by a kernel, without the documents that the kernel drops.
 
     - kernel: a function that returns the number of documents kept. It is called with offsets, data and `rules`, and
-      with four arguments that it fills: the kept texts, the ends of these texts, the code of each document (0: kept),
-      and a CutLog.
-    - names: the name of each code; for a document it is the drop reason.
-    - n_lines: the first `n_lines` codes are for lines, which are counted in `stats` as `lines.NAME`; those that are cut
-      are recorded by rule.
+      with four arguments that it fills: the kept texts, the ends of these texts, the code of each document (0 if it is
+      kept), and a CutLog.
+    - names: the name of each code; for a document, the name is its drop reason.
+    - n_lines: the first `n_lines` codes are for lines, which are counted in `stats` as `lines.NAME`; cut lines are
+      recorded by rule.
     - inside: the name of the rule that cuts inside kept lines.
     """
     counts = np.zeros(len(names), np.int64)

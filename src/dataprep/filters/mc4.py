@@ -1,4 +1,4 @@
-"""MC4: the rule of multilingual C4, which keeps pages with some long lines.
+"""MC4: the rule of multilingual C4, which keeps pages with enough long lines.
 
 Slow reference for the tests: tests/twins/mc4.py.
 """
@@ -37,8 +37,8 @@ class MC4(ScoredFilter):
             published value. Lines end at `\n`, and all their characters count. None: every line is a paragraph, even an
             empty line.
 
-    Texts are not changed. Multilingual C4 has no other text rules, but drops pages with bad words, except for one in a
-    thousand: `BadWords(..., keep_fraction=0.001)`.
+    Texts are not changed. Multilingual C4 has no other text rules, except that it drops 99.9 % of pages with bad words:
+    `BadWords(..., keep_fraction=0.001)`.
 
     Raises PlanError for a number below 0.
     """
@@ -58,7 +58,7 @@ class MC4(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The value that determines the score: the length of a paragraph; 0 for None, which scores the same."""
+        """The value that determines the score: the minimum length of a paragraph; 0 for None, which scores the same."""
         return self.min_paragraph_chars or 0
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -66,7 +66,7 @@ class MC4(ScoredFilter):
         return {"mc4_paragraphs": pa.array(count_long_lines(*B.buffers(batch), self.measure))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each document, null to keep it.
+        """Return the reason to drop each document; null to keep it.
 
         Args:
             scores: the columns of `score`.
@@ -80,7 +80,7 @@ class MC4(ScoredFilter):
 
 @kernel
 def count_long_lines(offsets: I64, data: U8, min_chars: float) -> I64:
-    r"""Return the number of lines of each text, between `\n`, with `min_chars` code points or more, int64[n]."""
+    r"""Return the number of lines of each text, separated by `\n`, with `min_chars` code points or more, int64[n]."""
     out = np.zeros(len(offsets) - 1, np.int64)
     for d in range(len(out)):
         chars = 0

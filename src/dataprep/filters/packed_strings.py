@@ -1,4 +1,4 @@
-"""Lists of byte strings in the form that kernels read; search for them at the start and end of a line; case folding.
+"""Lists of byte strings in the form that kernels read; search for them at line starts and ends; case folding.
 
 Slow reference for the tests: tests/twins/c4.py.
 """
@@ -52,7 +52,7 @@ def pack_marks(marks: tuple[str, ...]) -> Marks:
 
 
 def fold_chars(text: str) -> str:
-    """Return the text in lower case; one character replaces each one, so that offsets in characters do not change.
+    """Return the text in lower case; each character is replaced by one character, so that character offsets stay valid.
 
     A final sigma becomes an ordinary small sigma.
     """

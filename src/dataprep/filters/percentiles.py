@@ -1,4 +1,4 @@
-"""Percentiles: drop documents or paragraphs with scores outside a range that is found on the corpus, per language."""
+"""Percentiles: drop documents or paragraphs with scores outside a range that is determined per language."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .thresholds import given_fields
 
 Percents = str | tuple[float, float]
 Bounds = Mapping[str, tuple[float | None, float | None]]  # by language, "" if there is none
-NAMED = {"head": (0.0, 30.0), "middle": (30.0, 60.0), "tail": (60.0, 100.0)}  # as LLaMA's and CCNet's buckets
+NAMED = {"head": (0.0, 30.0), "middle": (30.0, 60.0), "tail": (60.0, 100.0)}  # as in LLaMA's and CCNet's buckets
 BY = "language"
 PREVIEW_CHARS = 300
 
@@ -53,12 +53,12 @@ class Percentiles(Estimator):
 
     A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
     range, so each score is in exactly one of head, middle and tail. Documents without a score are kept or dropped by
-    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any text left are
-    dropped ("too_short_after_cuts").
+    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any remaining text
+    are dropped ("too_short_after_cuts").
 
-    The languages are those of the column `language`, if there is one. `facts` of the fitted stage contains the bounds
-    of each language and the number of scores. Scores are held in memory, about 50 bytes each. Raises PlanError for a
-    filter that does not have exactly one score, or an invalid `cut` or `top`.
+    The languages are those of the column `language`, if the column exists. `facts` of the fitted stage contains the
+    bounds of each language and the number of scores. Scores are held in memory, at about 50 bytes each. Raises
+    PlanError for a filter that does not have exactly one score, or for an invalid `cut` or `top`.
     """
 
     filter: ScoredFilter
@@ -130,7 +130,7 @@ class Percentiles(Estimator):
         return not pa.types.is_floating(next(iter(self.filter.scores.values())))
 
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
-        """Score all documents of `docs`, find the range of each language, and return the stage that drops or cuts.
+        """Score all documents of `docs`, determine the range of each language, and return the stage that drops or cuts.
 
         Writes the scores of each input part, and a table of the documents to drop or the spans to cut, into the folder
         `out`.
@@ -169,7 +169,7 @@ class Percentiles(Estimator):
         return found, {"cuts": facts}
 
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
-        """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
+        """Return the rows of `scores` with a column `reason`: the reason to drop the row, or null if it is kept.
 
         Args:
             scores: the rows of SCORES (id, language, score, start, end), one per document or paragraph.
@@ -190,17 +190,18 @@ class Percentiles(Estimator):
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
         """Return texts that would be dropped: for each language, the `n` documents or paragraphs nearest to its bounds.
 
-        The table has the columns id, language, score, reason, text (its first 300 characters); the nearest come first.
+        The table has the columns id, language, score, reason and text (its first 300 characters); the nearest rows come
+        first.
 
-        - docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again.
+        - docs: the documents; if they have stored scores (`dp.Score`), these are not computed again.
         """
         return self.look(docs, n)[1]
 
     def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
         """Return figures of each language, and the table that `preview` returns.
 
-        The figures are {language: {"low", "high": its bounds, "scores": number of scores, "lost": number that would be
-        dropped}}.
+        The figures are {language: {"low", "high": the language's bounds, "scores": number of scores, "lost": number of
+        documents or paragraphs that would be dropped}}.
         """
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), SCORES.empty_table()])
         bounds, facts = self.bounds(scores)
@@ -222,7 +223,7 @@ SCORES = pa.schema([
 
 @dataclass(frozen=True)
 class _WriteScores(Pass[Part]):
-    """Write the scores of a part."""
+    """A task that writes the scores of a part."""
 
     folder: ClassVar[str] = "scores"
 
@@ -265,7 +266,7 @@ def _drops(judged: pa.Table) -> pa.RecordBatch:
 
 
 def _spans(judged: pa.Table) -> pa.RecordBatch:
-    """Return the spans of paragraphs out of range, each with one line feed, the one before if possible."""
+    """Return the spans of paragraphs out of range, each with one line feed, the preceding one if possible."""
     ids, start, end = (judged[name].to_numpy() for name in ("id", "start", "end"))
     cut = np.asarray(pc.is_in(judged["reason"], pa.array(["perplexity_low", "perplexity_high"])))
     kept = np.cumsum(~cut)
@@ -282,7 +283,7 @@ def _spans(judged: pa.Table) -> pa.RecordBatch:
 
 
 def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float | None, float | None]:
-    """Return the bounds at two percentiles, None at 0 and 100. If most scores are equal, their value is in range."""
+    """Return the bounds at two percentiles, None at 0 and 100. If most scores are equal, this score is in range."""
     found = [None if p in {0, 100} else round(float(np.percentile(values, p)), 4) for p in (low, high)]
     if found[0] is not None and found[0] == found[1]:
         found[1] = round(found[0] + 1e-4, 4)
@@ -290,7 +291,7 @@ def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[f
 
 
 def _nearest(lost: pa.Table, language: str, keep: tuple[float | None, float | None], n: int) -> list[int]:
-    """Return the rows of a language that are nearest to a bound, as a ratio; those without a score last."""
+    """Return the rows of a language that are nearest to a bound, by ratio; rows without a score come last."""
     rows = np.flatnonzero(np.asarray(lost[BY].to_pylist(), object) == language)
     score = lost["score"].to_numpy()[rows]
     low, high = keep

@@ -1,4 +1,4 @@
-"""Perplexity: keep texts by their perplexity under an n-gram model; it is low for text like that of the model."""
+"""Perplexity: keep texts by their perplexity under an n-gram model; it is low for text like the training text."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Perplexity(ScoredFilter):
             language without a model are kept.
         score_range: (low, high): documents with low <= perplexity < high are kept; None sets no bound.
             `Percentiles(Perplexity(...), cut="head")` determines the range from your corpus instead. With a preset
-            folder, score_range may be "head", "middle", "tail" or "head and middle", CCNet's buckets of the crawl
-            sample.
-        cut: leave it unset; it is a parameter of `Percentiles`.
+            folder, score_range may also be "head", "middle", "tail" or "head and middle", CCNet's buckets, whose bounds
+            were determined on the crawl sample.
+        cut: leave this parameter unset; it belongs to `Percentiles`.
         unit: "document"; or "paragraph", which removes lines out of range from the text (counted as
-            "lines.perplexity_high" ...), keeps lines without words, and drops documents without any line left.
+            "lines.perplexity_high" ...), keeps lines without words, and drops documents without any remaining line.
         normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model
             was trained.
         tokenizer: the path of a SentencePiece model, which may also contain "{language}"; None: words are separated by
             spaces, as in training.
-        preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins
+        preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and thus joins
             lines, and is scored as one sentence. Or a folder written by `dataprep fit-language`, which sets the model
             and the tokenizer.
 
@@ -122,15 +122,15 @@ class Perplexity(ScoredFilter):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The extra columns that are read: ("language",) if the language of a document selects its model, else ()."""
+        """The extra columns that are read: ("language",) if the model depends on a document's language, else ()."""
         return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
         """Name and type of the column that the filter adds.
 
-        `perplexity` has a number per document: null if the document has no words, NaN if there is no model for its
-        language. With unit="paragraph", `perplexity_paragraphs` has a list of such numbers, one per line.
+        `perplexity` contains a number per document: null if the document has no words, NaN if there is no model for its
+        language. With unit="paragraph", `perplexity_paragraphs` contains a list of such numbers, one per line.
         """
         if self.unit == "document":
             return {"perplexity": pa.float64()}
@@ -158,7 +158,7 @@ class Perplexity(ScoredFilter):
             _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score column by name: the perplexity of every document, or a list of those of its lines."""
+        """Return the score column by name: the perplexity of every document, or a list of its lines' perplexities."""
         texts = batch.column("text").to_pylist()
         languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
         rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
@@ -170,7 +170,7 @@ class Perplexity(ScoredFilter):
         return {name: pa.array(found, kind)}
 
     def _measured(self, text: str, language: str | None) -> list[tuple[float, int]]:
-        """Return log10 probability and words (and end) per line; (0, 0) if no words, NaN if no model."""
+        """Return (log10 probability, number of words and line ends) per line; (0, 0) without words, NaN if no model."""
         model, pieces = self._of(language or "")
         if model is None:
             return [(float("nan"), 1)] * (text.count("\n") + 1)
@@ -184,7 +184,7 @@ class Perplexity(ScoredFilter):
         return measured
 
     def _of(self, language: str) -> tuple[Any, Any]:
-        """Return the model and the tokenizer of a language, None if there is none."""
+        """Return the model and the tokenizer of a language; None if there is none."""
         paths = [path.replace(ANY, language) for path in self._models]
         if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
@@ -192,7 +192,7 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each document, null if it is kept.
+        """Return the reason for dropping each document; null if it is kept.
 
         With unit="paragraph", a document is dropped if none of its lines with words is in range.
 
@@ -214,7 +214,7 @@ class Perplexity(ScoredFilter):
         return pa.array(why, pa.string())
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents that are kept; with unit="paragraph", without their lines out of range."""
+        """Yield the documents that are kept; with unit="paragraph", without their lines that are out of range."""
         if self.unit == "document":
             yield from super().__call__(batches, stats)
             return
@@ -252,7 +252,7 @@ def _log10(model: Any, sentence: list[str]) -> float:
 
 
 def _of_all(reasons: list[str | None]) -> str | None:
-    """Return the reason to drop a document with these reasons to cut its paragraphs."""
+    """Return the reason to drop a document, given the reasons to cut its paragraphs."""
     measured = [r for r in reasons if r != "perplexity_no_words"]
     if not measured:
         return "perplexity_no_words"
@@ -260,13 +260,13 @@ def _of_all(reasons: list[str | None]) -> str | None:
 
 
 def _perplexity(lines: list[tuple[float, int]]) -> float | None:
-    """Return the perplexity of lines together; None if they have no words."""
+    """Return the joint perplexity of lines; None if they have no words."""
     total = sum(n for _, n in lines)
     return round(10.0 ** (-sum(x for x, _ in lines) / total), DECIMALS) if total else None
 
 
 def _paths(path: str) -> list[str]:
-    """Return the local files that a path, which may hold "{language}", names."""
+    """Return the local files that match a path, which may contain "{language}"."""
     if ANY not in path:
         return [path] if os.path.isfile(path) else []
     return files.expand(path.replace(ANY, "*"))

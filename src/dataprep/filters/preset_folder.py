@@ -1,9 +1,9 @@
 """Preset folders: settings and models of one language, which `dataprep fit-language` writes and filters read.
 
-A folder has preset.json, written last, with the settings of each filter, the name, size and hash of the other files,
-and a hash of all of this, the seal. The other files are a SentencePiece model, an n-gram model and a language
-classifier; those of the second preset in a folder have ".g2" in their names, so that those of the first stay as they
-are until preset.json is replaced.
+A folder contains preset.json, which is written last. It states the settings of each filter, the name, size and hash of
+the other files, and the seal, which is a hash of all of this. The other files are a SentencePiece model, an n-gram
+model and a language classifier. The files of the second preset in a folder have ".g2" in their names, so that the files
+of the first preset remain unchanged until preset.json is replaced.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def seal_of(record: Mapping[str, Any]) -> str:
 def file_of(folder: object, record: Mapping[str, Any], kind: str) -> str:
     """Return the URL of a model of a preset folder.
 
-    - kind: PIECES, NGRAM or CLASSIFIER, its name in the first preset.
+    - kind: PIECES, NGRAM or CLASSIFIER, the file's name in the first preset.
     """
     return files.join(str(folder), record["files"].get(kind, {}).get("name", kind))
 
@@ -63,26 +63,26 @@ def check_sealed(stage: str, path: str) -> None:
 
 
 def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
-    """Return the record of a preset folder, after a check of its seal and of the hashes of the files `needed`.
+    """Return the record of a preset folder, after checking its seal and the hashes of the files `needed`.
 
     Args:
         stage: the name of the filter, for messages.
         folder: the folder's path.
         needed: PIECES, NGRAM or CLASSIFIER.
 
-    Raises PlanError if it is not a preset folder, or was changed since it was sealed.
+    Raises PlanError if it is not a preset folder, or if it was changed after it was sealed.
     """
     url = str(folder)
     at = files.join(url, RECORD)
     if not files.exists(at):
-        msg = f"{stage}: preset={url!r} must be a folder with {RECORD}, but has none; {REMEDY}"
+        msg = f"{stage}: preset={url!r} must be a folder that contains {RECORD}; {REMEDY}"
         raise PlanError(msg)
     try:
         record = files.read_json(at)
     except (CorruptShard, OSError):
         record = None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        msg = f"{stage}: {at} must be the record of a preset folder of format {FORMAT}; {REMEDY}"
+        msg = f"{stage}: {at} must describe a preset folder of format {FORMAT}; {REMEDY}"
         raise PlanError(msg)
     changed = [] if record.get("seal") == seal_of(record) else [RECORD]
     for kind in needed:
@@ -97,17 +97,17 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
             changed.append(files.name_of(about))
     if changed:
         msg = (
-            f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "
-            "removed; make it again with --replace, and pass other thresholds as parameters of the filter"
+            f"{stage}: {files.join(url, changed[0])} was sealed by `dataprep fit-language` and must not be changed or "
+            "removed; recreate it with --replace, and pass other thresholds as parameters of the filter"
         )
         raise PlanError(msg)
     return record
 
 
 def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], section: str) -> None:
-    """Set each parameter of a stage that has the value PRESET, from a preset by name or from a preset folder.
+    """Set each parameter of a stage that has the value PRESET from a named preset or a preset folder.
 
-    - presets: the presets by name; values that a folder does not set are those of "paper".
+    - presets: the presets by name; values that a folder does not set are taken from "paper".
     - section: the name of the stage's settings in a folder.
 
     Raises PlanError if there is no such preset.
@@ -126,14 +126,14 @@ def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], 
 
 
 def counted_as(stage: Any, presets: Mapping[str, Any]) -> str:
-    """Return the preset by which a stage counts: its own, or "paper" if it is a folder."""
+    """Return the preset whose counting rules a stage uses: its own, or "paper" if its preset is a folder."""
     return stage.preset if stage.preset in presets else "paper"
 
 
 def take_models(stage: Any) -> None:
     """Set `model`, `tokenizer` and named bounds in `score_range` of a Perplexity filter whose `preset` is a folder.
 
-    Raises PlanError if the folder is not as it was sealed, or if another model was given too.
+    Raises PlanError if the folder was changed after it was sealed, or if another model was given too.
     """
     object.__setattr__(stage, "preset", str(stage.preset))
     record = open_preset(stage.name, stage.preset, NGRAM, PIECES)

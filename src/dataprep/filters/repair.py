@@ -34,9 +34,9 @@ class RepairText(Stage):
         normalization: "NFC", which composes characters; "NFKC", which also replaces ligatures and full-width letters;
             or None.
 
-    Other repairs of ftfy, of quotes and HTML entities, are switched off. Changed documents are counted as `repaired`.
-    The key of the stage depends on the version of ftfy. Raises PlanError if ftfy is missing or the normalization is
-    unknown.
+    Other repairs of ftfy, such as those of quotes and HTML entities, are switched off. Changed documents are counted as
+    `repaired`. The key of the stage depends on the version of ftfy. Raises PlanError if ftfy is not installed or the
+    normalization is unknown.
     """
 
     encoding: bool = True
@@ -64,7 +64,7 @@ class RepairText(Stage):
             yield B.with_column(batch, "text", pa.array(new, pa.large_string())) if n else batch
 
     def repairer(self) -> Callable[[str], str]:
-        """Return a function that takes a text and returns it repaired, by this stage's settings."""
+        """Return a function that repairs a text according to this stage's settings."""
         ftfy = need("ftfy", extra="repair")
         config = ftfy.TextFixerConfig(
             unescape_html=False,
@@ -83,7 +83,7 @@ class RepairText(Stage):
 
 
 def _by_line(text: str, repair: Callable[[str], str]) -> str:
-    """Return the text with its lines repaired that are not plain ASCII; ftfy works line by line too."""
+    """Return the text with its non-ASCII lines repaired; ftfy also works line by line."""
     if not _ODD.search(text):
         return text
     return "".join(repair(line) if _ODD.search(line) else line for line in re.split(r"(?<=\n)", text))

@@ -22,7 +22,7 @@ class HashCounts(NamedTuple):
     Attributes:
         seen: the hash in each slot.
         state: the count of each slot, and the stamp (a number) that it was written with.
-        stamp: int64[1], the current stamp. A slot with an older stamp is free, so adding 1 to the stamp empties the
+        stamp: int64[1], the current stamp. A slot with an older stamp is free, so increasing the stamp by 1 empties the
             table.
     """
 
@@ -69,7 +69,7 @@ def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def count_repeats(words: U64, chars: I64, starts: I64, n: int, counts: HashCounts) -> tuple[int, int]:
-    """Return the number of units (such as lines) of a document that repeat an earlier one word by word, and their size.
+    """Return the number of units (such as lines) that repeat an earlier unit word by word, and their total size.
 
     - words: uint64, hashes of the document's words.
     - chars: the number of characters of the words before each word.

@@ -37,6 +37,7 @@ MAX_BLOCK_BYTES = 8 << 20  # of a response as stored
 MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
 TOKEN = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)[^\w\-].*", re.IGNORECASE)  # CCBot/2.0, CCBot x
+GROUP_NAME = re.compile(r"^\s*user[- ]?agent\s*:?\s*([\w\-]+)", re.IGNORECASE | re.MULTILINE)
 AGENT = re.compile(r"[\w\-]+|\*")  # a name that TOKEN can leave
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
 NEWEST = "~"  # sorts after every date
@@ -53,26 +54,27 @@ class Robots(Stage):
         source: a folder, a glob pattern, or a tuple of these. The files are HOST.txt or HOST/robots.txt, or WARC
             archives of robots.txt, as Common Crawl publishes them (extra `warc`).
         agents: the names of crawlers (product tokens). The group `*` applies to an agent without its own group.
-        unreadable: "keep" or "drop": whether documents of hosts whose robots.txt is not text, or whose response was a
-            server error, are kept. By the standard, everything is disallowed on such a host.
-        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        unreadable: "keep" or "drop": the treatment of documents from hosts whose robots.txt is not text, or whose
+            response was a server error. By the standard, everything is disallowed on such a host.
+        column: the name of the column of URLs; read(..., columns=["url"]) turns the metadata field `url` into this
+            column.
 
     The latest response of a host is used; files in a folder take precedence over archives. Scheme and port are ignored.
     If a host has no robots.txt, or the response was 4xx, everything is allowed.
 
     Protego (Scrapy's parser, extra `robots`) applies the rules. The longest matching rule decides; if two matching
-    rules are equally long, the rule that allows decides. The wildcards `*` and `$` are supported. In addition, a group
-    is recognised after a byte order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and
-    unknown lines do not end a group.
+    rules are equally long, the rule that allows access decides. The wildcards `*` and `$` are supported. In addition, a
+    group is recognised after a byte order mark, or if a version or further words follow its name (CCBot/2.0, CCBot
+    crawler), and unknown lines do not end a group.
 
     The drop reasons are `robots` and `robots_unreadable`. Documents are counted as `forbidden.AGENT`, `unreadable`,
     `without_robots_txt` and `without_url`. The source is read when the stage is created. The key of the stage depends
     on the rules, not on paths.
 
-    Raises PlanError if a source has no robots.txt or an archive is damaged.
+    Raises PlanError if a source contains no robots.txt or an archive is damaged.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]
@@ -88,7 +90,7 @@ class Robots(Stage):
         if not self.agents or not all(isinstance(a, str) and AGENT.fullmatch(a) for a in self.agents):
             msg = (
                 f"Robots: agents={self.agents!r} must be a tuple of names such as ('CCBot', 'GPTBot'), without "
-                "versions and blanks, which no group of a robots.txt can name"
+                "versions or blanks, which no robots.txt group can name"
             )
             raise PlanError(msg)
         if self.unreadable not in {"keep", "drop"}:
@@ -127,14 +129,16 @@ class Robots(Stage):
             yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(over_rows(found, codes, 0))), stats)
 
     def _forbidden(self, found: Addresses, texts: Any, rules: list[str]) -> Any:
-        """Return whether each URL is forbidden to each agent; bool[agents, URLs]."""
+        """Return whether each URL is forbidden for each agent; bool[agents, URLs]."""
         out = np.zeros((len(self.agents), len(texts)), bool)
         for i in np.flatnonzero(texts >= 0).tolist():
             text = rules[texts[i]]
             if text:
                 path = found.paths[i].as_py().replace("\\", "/")
                 url = f"http://host{path if path[:1] == '/' else '/' + path}"
-                out[:, i] = [not _parser(text).can_fetch(url, agent) for agent in self.agents]
+                named = _groups(text)
+                groups = [agent if agent.lower() in named else "*" for agent in self.agents]
+                out[:, i] = [not _parser(text).can_fetch(url, group) for group in groups]
         return out
 
     def warm(self) -> None:
@@ -150,6 +154,15 @@ def _rows(found: Addresses, urls: Any) -> int:
 @lru_cache(maxsize=4_096)
 def _parser(text: str) -> Any:
     return need("protego", extra="robots").Protego.parse(text)
+
+
+@lru_cache(maxsize=4_096)
+def _groups(text: str) -> frozenset[str]:
+    """Return the names of crawlers that have a group of their own, in lower case.
+
+    Protego also applies the group `Applebot` to the agent Applebot-Extended; RFC 9309 does not.
+    """
+    return frozenset(name.lower() for name in GROUP_NAME.findall(text))
 
 
 class HostRules(NamedTuple):
@@ -179,7 +192,7 @@ class Index(NamedTuple):
 
 
 def read(sources: Iterable[str]) -> bytes:
-    """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` opens.
+    """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` reads.
 
     Args:
         sources: the URLs of folders, globs or archives.
@@ -246,7 +259,7 @@ def _final(host: str, hosts: dict[str, HostRules]) -> str | None:
 
 
 def _found(url: str) -> Iterator[tuple[str, HostRules]]:
-    """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing of other files."""
+    """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing for other files."""
     *_, folder, name = ["", *url.split("/")]
     if files.suffix(url) == ".warc":
         yield from _archive(url)
@@ -290,7 +303,7 @@ def _answer(record: Any, url: str) -> HostRules:
 
 
 def _http(block: bytes) -> tuple[int, str, bytes | None]:
-    """Return status, Location and content of a response, parsed alone: a broken payload would stop its archive."""
+    """Return status, Location and content of a response, parsed separately: a broken payload would stop its archive."""
     for encodings in ("all", "none"):  # many archives hold payloads that their headers no longer describe
         record = need("fastwarc.warc", extra="warc").WarcRecord()
         record.set_bytes_content(block)

@@ -16,7 +16,7 @@ from dataprep.store import files
 from dataprep.unicode.spaced import CHOICES
 from dataprep.unicode.text import SPACE, classes
 
-PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
+PRESET: Any = "preset"  # default of a parameter whose value the preset sets; None switches a rule off
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
@@ -26,7 +26,7 @@ class Threshold(NamedTuple):
     Attributes:
         parameter: the name of the stage's parameter that has the limit; if the limit is None, the rule is off.
         score: the name of the score column.
-        drops: the comparison that drops: "<", "<=", ">" or ">=".
+        drops: the comparison that drops a document: "<", "<=", ">" or ">=".
         reason: the drop reason.
     """
 
@@ -37,9 +37,9 @@ class Threshold(NamedTuple):
 
 
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
-    """Return, for each document, the reason of the first rule that drops it, null if no rule does.
+    """Return, for each document, the reason of the first rule that drops it; null if no rule does.
 
-    - stage: the stage whose attributes are the limits.
+    - stage: the stage whose attributes contain the limits.
     - scores: the score columns, by name; a null score never drops a document.
     """
     first = np.full(len(next(iter(scores.values()))), len(rules))
@@ -56,9 +56,9 @@ def compared(
     """Return the column `value` of the drop table: for each document, the score that the rule of its reason compared.
 
     Args:
-        rules: with different reasons.
+        rules: the rules, each with a different reason.
         scores: the score columns by name.
-        reasons: one per document, null if it is kept.
+        reasons: one reason per document; null if it is kept.
     """
     of = pc.index_in(reasons, pa.array([rule.reason for rule in rules], pa.string())).fill_null(-1).to_numpy()
     values = np.full(len(of), np.nan)
@@ -69,7 +69,7 @@ def compared(
 
 
 def check_preset(stage: Any, presets: Iterable[str]) -> None:
-    """Raise PlanError if the parameter `preset` of a stage is none of the names `presets`."""
+    """Raise PlanError if the parameter `preset` of a stage is not among the names `presets`."""
     names = list(presets)
     if stage.preset not in names:
         shown = [repr(name) for name in names]
@@ -83,7 +83,7 @@ def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
 
     - presets: {name of a preset: {parameter: value}}.
 
-    Raises PlanError if the stage's preset is none of them.
+    Raises PlanError if the stage's preset is not among `presets`.
     """
     check_preset(stage, presets)
     for name, value in presets[stage.preset].items():
@@ -92,7 +92,7 @@ def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def check_words(stage: Any) -> None:
-    """Raise PlanError if the parameter `word_split` of a stage is none of the kinds of words."""
+    """Raise PlanError if the parameter `word_split` of a stage is not a known kind of word."""
     if stage.word_split not in CHOICES:
         msg = f"{stage.name}: word_split={stage.word_split!r} must be {' or '.join(map(repr, CHOICES))}"
         raise PlanError(msg)
@@ -101,8 +101,8 @@ def check_words(stage: Any) -> None:
 def check_numbers(stage: Any, parameters: Iterable[str], *, most: float = float("inf")) -> None:
     """Raise PlanError if one of the named parameters of a stage is below 0, above `most`, or not a number.
 
-    None is allowed, since it switches a rule off. Of two parameters min_NAME and max_NAME, the first must not be the
-    larger one.
+    None is allowed, since it switches a rule off. Of two parameters min_NAME and max_NAME, the first must not exceed
+    the second.
     """
     for name in parameters:
         value = getattr(stage, name)
@@ -119,7 +119,7 @@ def check_numbers(stage: Any, parameters: Iterable[str], *, most: float = float(
 
 
 def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, float]:
-    """Return (low, high), the bounds in the pair `keep`; None in it is replaced by `low` or `high`.
+    """Return (low, high), the bounds in the pair `keep`, in which `low` or `high` replaces None.
 
     Raises PlanError, with `examples` of valid values in the message, if the bounds do not form a range.
     """
@@ -196,7 +196,7 @@ def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
     Args:
         stage: the filter.
         name: the parameter's name.
-        value: the parameter's value. The message has the code to write instead.
+        value: the parameter's value. The message states the code to write instead.
     """
     kind, given = type(stage).__name__, given_fields(stage)
     old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())

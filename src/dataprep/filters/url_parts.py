@@ -76,14 +76,14 @@ def _divided(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
 
 
 def _cleaned(urls: pa.StringArray) -> pa.StringArray:
-    """Return URLs without tabs, line ends, and white space around them, which browsers ignore."""
+    """Return URLs without tabs, line breaks and surrounding white space, which browsers ignore."""
     if not pc.any(pc.match_substring_regex(urls, IGNORED)).as_py():
         return urls
     return pc.replace_substring_regex(urls, IGNORED, "")
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return an array with one value per distinct URL: that of its host.
+    """Return an array with one value per distinct URL: the value of its host.
 
     - values: one value per distinct host.
     """
@@ -91,7 +91,7 @@ def over_hosts(found: Addresses, values: Any) -> Any:
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """Return an array with one value per document: that of its URL, or `missing` if it has no URL.
+    """Return an array with one value per document: the value of its URL, or `missing` if it has no URL.
 
     - values: one value per distinct URL.
     """

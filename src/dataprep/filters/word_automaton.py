@@ -1,11 +1,12 @@
-"""Find all words of a list in one pass, by an Aho-Corasick automaton over the case-folded bytes of a text.
+"""Find all words of a list in one pass, with an Aho-Corasick automaton over the case-folded bytes of a text.
 
-Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol EDGE is inserted at both ends of each
-entry and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE,
-which is in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
+Words are matched as whole words: "ass" in "an ass." but not in "class". For this purpose, a symbol EDGE is inserted at
+both ends of each entry and of the text, and on both sides of each character that is not part of a word. The entry "ass"
+thus becomes EDGE a s s EDGE, which occurs in "an ass." (... EDGE a s s EDGE . EDGE ...). A match of the symbols is a
+match of whole words.
 
-The tatweel and the vowel signs of Arabic, Hebrew and Syriac are skipped, and so are invisible characters inside words:
-the text is read as if it did not contain them.
+The tatweel, the vowel signs of Arabic, Hebrew and Syriac, and invisible characters inside words are skipped: the text
+is read as if it did not contain them.
 
 Slow reference for the tests: tests/twins/badwords.py.
 """
@@ -52,7 +53,7 @@ class Automaton(NamedTuple):
         goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the
             offset of its row, plus 1 if an entry ends there.
         symbols: int64[257], the column of each byte and of EDGE (an edge of a word).
-        width: the columns per row.
+        width: the number of columns per row.
         edges: True if entries must be whole words.
     """
 
@@ -64,7 +65,7 @@ class Automaton(NamedTuple):
 
 @cache
 def hidden() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether it is invisible inside a word, bool[0x110000]: joiners, soft hyphens ...
+    """Return for each code point whether it is invisible in a word, such as joiners and soft hyphens, bool[0x110000].
 
     The zero-width space is not hidden, since it separates words.
     """
@@ -78,7 +79,7 @@ def parts(*, edges: bool, signs: bool) -> U16:
 
     Args:
         edges: if False, every character is a part of a word.
-        signs: True if the characters of SIGNS are skipped, as those of `hidden` are.
+        signs: True if the characters of SIGNS are skipped, like those of `hidden`.
     """
     table = classes() & np.uint16(WORD | MARK) if edges else np.full(0x110000, WORD, np.uint16)
     if signs:
@@ -94,7 +95,7 @@ def has_signs(entry: str) -> bool:
 
 
 def with_clitics(entry: str) -> list[str]:
-    """Return an entry, and if it is Arabic also with the clitics that can be written before it, and with ENDINGS.
+    """Return an entry and, if it is Arabic, the entry with each clitic that can be written before it, and with ENDINGS.
 
     The article, alone or after other clitics, and "and" are added before entries of three letters or more. The other
     clitics without the article are added before entries of four letters or more, since shorter words more often begin
@@ -110,7 +111,7 @@ def with_clitics(entry: str) -> list[str]:
 def encode(entry: str, *, edges: bool) -> list[int]:
     """Return an entry as a list of symbols: its bytes after case folding, and EDGE at the edges of its words.
 
-    - edges: False leaves out EDGE.
+    - edges: whether EDGE is inserted.
     """
     if not edges:
         return list(fold_chars(entry).encode())
@@ -174,7 +175,8 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
 def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tuple[Automaton, U16]]:
     """Return the pairs (automaton, classes) with which `matches` finds all entries; the parameters are as for `build`.
 
-    Entries without vowel signs are found in texts with and without them; other entries only as they are written.
+    Entries without vowel signs are found in texts with and without such signs; other entries are found only as they are
+    written.
     """
     kinds = {signs: tuple(e for e in entries if has_signs(e) != signs) for signs in (True, False)}
     return [

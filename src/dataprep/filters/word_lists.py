@@ -1,9 +1,9 @@
 """Lists of words and punctuation marks by language.
 
-Stop words are the most frequent words of a language; real sentences have such words, and lists of products do not. The
-English list is as published (Rae et al. 2021, A.1.1); the others are frequent words that are not also content words.
-Only letters are compared, in lower case, so that "The," equals "the". A word with a prefix (Arabic wa-, French l') is
-another word, so the lists have words that occur without prefixes.
+Stop words are the most frequent words of a language; real sentences contain such words, whereas lists of products do
+not. The English list is as published (Rae et al. 2021, A.1.1); the other lists contain frequent words that are not also
+content words. Only letters are compared, in lower case, so that "The," equals "the". A word with a prefix (Arabic wa-,
+French l') is a different word, so the lists contain words that occur without prefixes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fit the filters to a language: thresholds, stop words and models from a clean reference and a crawl sample."""
+"""Fit the filters to a language: derive thresholds, stop words and models from a clean reference and a crawl sample."""
 
 from .language import fit_language
 

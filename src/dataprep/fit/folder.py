@@ -1,4 +1,4 @@
-"""The folder of a preset: the finished preset, and the models of the next one, which are stored next to its models."""
+"""The folder of a preset: the finished preset, and the models of the next preset, stored next to its own models."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _receipts(out: str, own: str) -> list[str]:
 
 
 def generation(out: str, own: str) -> int:
-    """Return the generation of the models to make: that of those which a call of this recipe made, or the next one."""
+    """Return the generation of the models to make: the one that a call of this recipe began, or the next one."""
     mine = _receipts(out, own)
     names = mine or models(out)
     found = [int(mark[1]) if (mark := re.search(r"\.g(\d+)\.", name)) else 1 for name in names]
@@ -76,7 +76,7 @@ def generation(out: str, own: str) -> int:
 
 
 def sweep(out: str, own: str) -> None:
-    """Delete models that neither the preset in a folder names, nor a call of the recipe with the key `own` made."""
+    """Delete models that the preset in a folder does not name and no call of the recipe with the key `own` made."""
     at = files.join(out, RECORD)
     try:
         record = files.read_json(at) if files.exists(at) else {}

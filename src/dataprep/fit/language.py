@@ -75,7 +75,7 @@ def fit_language(
     Args:
         code: the name of the language, such as "ary_Arab".
         reference: at least 50 clean documents in the language; their texts are held in memory.
-        crawl: a sample of the documents that will be filtered.
+        crawl: a sample of the documents that you want to filter.
         out: the folder of the preset.
         other: documents in other languages, for the classifier. None: the documents of the crawl with a perplexity
             above that of 99 % of the held-out reference.
@@ -136,7 +136,7 @@ class _Fit:
         self.pieces, self.ngram, self.model = self.urls.values()
 
     def train(self, vocab_size: int, order: int, others: list[str] | None) -> None:
-        """Train the three models, each once, and find CCNet's cuts and the minimum score of the language."""
+        """Train the three models, each once; determine CCNet's cuts and the minimum score of the language."""
         learnt, held = self.sample.learnt(), self.sample.held
         self._once("pieces", lambda: train_pieces(learnt, self.pieces, vocab_size))
         self._once("ngram", lambda: train_ngrams(learnt, self.pieces, self.ngram, order))
@@ -149,7 +149,7 @@ class _Fit:
             if len(others) < FEW:
                 msg = (
                     f"the crawl sample must have at least {FEW} documents in other languages for the classifier, but "
-                    f"by their perplexity has {len(others)}; pass texts in other languages as other="
+                    f"judging by perplexity, it has {len(others)}; pass texts in other languages as other="
                 )
                 raise PlanError(msg)
         self._once("language", lambda: train_language(self.code, learnt, others, self.model))
@@ -181,7 +181,7 @@ class _Fit:
             self.cuts.append(CutShares("Perplexity", name, at, None, share_of(known >= at), share_of(wild >= at)))
 
     def _ccnet(self, wild: Any, known: Any) -> tuple[float, float]:
-        """Return CCNet's two bounds of perplexity: of the crawl in the language, or of the held-out reference."""
+        """Return CCNet's two perplexity bounds, from the crawl in the language or from the held-out reference."""
         values = wild[np.isfinite(wild)]
         self.facts["cuts_of"] = "crawl" if len(values) >= FEW else "reference"
         values = values if len(values) >= FEW else known[np.isfinite(known)]
@@ -213,13 +213,13 @@ class _Fit:
         return {"documents": len(sample.texts), "different": len(set(sample.texts))}
 
     def _once(self, name: str, make: Any) -> None:
-        """Train a model, unless its receipt shows that it is done; remember the facts about it."""
+        """Train a model, unless its receipt shows that it exists; store the facts about it."""
         made = receipts.once(files.join(self.out, RECEIPTS, numbered(f"{name}.json", self.generation)), self.own, make)
         self.facts |= {fact: value for fact, value in made.items() if fact not in ("files", "key")}
 
 
 def keep_of(stage: Language, labels: Any, scores: Any) -> Bools:
-    """Return which documents a Language filter keeps, by their labels and scores."""
+    """Return which documents a Language filter keeps, from their labels and scores."""
     import pyarrow as pa
 
     columns = {"language": pa.array(labels.tolist(), pa.string()), "language_score": pa.array(scores)}
@@ -228,7 +228,7 @@ def keep_of(stage: Language, labels: Any, scores: Any) -> Bools:
 
 def _check(code: str, word_split: str, quantile: Any, vocab_size: Any, order: Any, out: str) -> None:
     good = isinstance(code, str) and code.split() == [code] and code != OTHER
-    require(good, f"code={code!r} must be a word such as 'ary_Arab', and not {OTHER!r}")
+    require(good, f"code={code!r} must be a word such as 'ary_Arab', other than {OTHER!r}")
     require(isinstance(order, int) and 2 <= order <= 6, f"order={order!r} must be from 2 to 6")
     sized = isinstance(vocab_size, int) and not isinstance(vocab_size, bool) and vocab_size >= 10
     require(sized, f"vocab_size={vocab_size!r} must be a number of pieces, such as 32000")
@@ -243,7 +243,7 @@ def _texts(docs: Dataset) -> list[str]:
 
 
 def _sample(docs: Dataset, name: str) -> _Sample:
-    """Return a sample with its texts. Raises PlanError if it has too few different ones."""
+    """Return a sample with its texts. Raises PlanError if it has too few distinct texts."""
     texts = _texts(docs)
     hashes = np.array([xxhash.xxh3_64_intdigest(text.encode()) for text in texts], np.uint64)
     different = np.unique(hashes)

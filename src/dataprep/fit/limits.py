@@ -56,8 +56,8 @@ def gopher_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[
 
     Args:
         scores: the columns gopher_* of the reference.
-        quantile: the share of the reference that each rule may drop. If the limit of a share would be 0, because most
-            of the reference has no such repeats, the published limit is kept.
+        quantile: the share of the reference that each rule may drop. If the fitted limit of a share of repeats is 0,
+            because most of the reference has no repeats, the published limit is kept.
     """
     found = _limits(GOPHER_RULES, GOPHER_FITTED, scores, quantile, GOPHER["paper"])
     for name in AT_MOST:
@@ -80,7 +80,7 @@ def fineweb_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict
 def _limits(
     rules: tuple[Threshold, ...], names: tuple[str, ...], scores: Any, quantile: float, published: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the limits of the rules with these names; not 0: the published one, or None."""
+    """Return the limits of the rules with these names; for a limit of 0, the published limit or None."""
     found: dict[str, Any] = {}
     for rule in rules:
         if rule.parameter in names:

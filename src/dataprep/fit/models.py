@@ -45,7 +45,7 @@ def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dic
 
     - pieces: the path of the SentencePiece model.
 
-    Returns {"files": [out], "words": the number of pieces that it read}.
+    Returns {"files": [out], "words": the number of pieces that the training read}.
     """
     library = need("sentencepiece", extra="perplexity")
     model = library.SentencePieceProcessor(model_file=pieces)
@@ -61,7 +61,7 @@ def train_ngrams(texts: Iterable[str], pieces: str, out: str, order: int) -> dic
 def train_language(code: str, mine: Sequence[str], others: Sequence[str], out: str) -> dict[str, Any]:
     """Train a fastText classifier with the labels `code` and "other", and write it to `out`.
 
-    - mine, others: texts in the language, and in others.
+    - mine, others: texts in the language, and in other languages.
 
     Returns {"files": [out and its description], "accuracy": share of held-out texts that are labelled correctly,
     "others": number of texts in other languages}.

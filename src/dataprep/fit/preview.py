@@ -25,7 +25,7 @@ class CutShares:
         stage: the filter.
         reason: the drop reason; "all" for all rules of the filter together.
         limit: the threshold.
-        usual: the published one for English; None if there is none.
+        usual: the published threshold for English; None if there is none.
         reference: the share (0 to 1) of the reference's documents that the rule alone would drop.
         crawl: the share (0 to 1) of the crawl's documents that the rule alone would drop.
     """
@@ -56,7 +56,7 @@ def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 def cuts_of(
     stage: Any, rules: Sequence[Threshold], usual: Mapping[str, Any], reference: Mapping[str, Any], crawl: Any
 ) -> tuple[list[CutShares], Bools, Bools]:
-    """Return a CutShares for each rule of a filter and one for all, and which documents of both samples all rules drop.
+    """Return a CutShares per rule of a filter and one for all, and which documents of both samples are dropped.
 
     - stage: the filter, with the limits.
     - usual: the published limits, by parameter.
@@ -76,5 +76,5 @@ def cuts_of(
 
 
 def share_of(lost: Bools) -> float:
-    """Return the share of True values, rounded to four digits; 0 of none."""
+    """Return the share of True values, rounded to four digits; 0 if there are no values."""
     return round(float(lost.mean()), 4) if len(lost) else 0.0

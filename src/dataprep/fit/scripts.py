@@ -1,4 +1,4 @@
-"""The script in which a document is written, by its letters."""
+"""Determine the script in which a document is written, from its letters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ ONE = ("CJK", "HIRAGANA", "KATAKANA")  # written together
 
 
 def script_of(text: str) -> str | None:
-    """Return the script of most of the letters at the start of a text, such as "LATIN"; None if it has no letter.
+    """Return the most frequent script of the letters at the start of a text, such as "LATIN"; None without letters.
 
-    Scripts are named by the first word of the Unicode names of their letters; Han and Japanese letters are one.
+    Scripts are named by the first word of the Unicode names of their letters; Han and Japanese letters count as one
+    script.
     """
     found = Counter(filter(None, map(_script, text[:HEAD])))
     return found.most_common(1)[0][0] if found else None

@@ -16,7 +16,7 @@ LEAST, MOST = 8, 50  # words of a list
 
 
 def stop_words(batches: Iterable[Batch]) -> tuple[str, ...]:
-    """Return the words that make up at least 0.8 % of all words each, the most frequent first.
+    """Return the words each of which makes up at least 0.8 % of all words, the most frequent first.
 
     Args:
         batches: the documents of the reference.

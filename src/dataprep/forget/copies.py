@@ -52,7 +52,7 @@ def joined_documents(folder: Folder, ids: Ids) -> Ids:
 def windows_of_same(folder: Folder, ids: Ids) -> Ids:
     """Return the ids of all windows (training examples) of the conversations from which the windows `ids` were cut.
 
-    All windows are needed, since a window repeats turns of the window before it.
+    All windows are needed, because a window repeats turns of the window before it.
 
     - folder: the Dataset of the windows.
     """
@@ -95,7 +95,7 @@ def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:
 
 
 def _drop_tables(folders: Iterable[Folder]) -> Iterator[pa.Table]:
-    """Yield the rows of the drop tables of those Datasets that are complete, and of pruned steps."""
+    """Yield the rows of the drop tables of complete Datasets and of pruned steps."""
     for folder in folders:
         for batch in read_tables(folder.url, DROPS):
             yield pa.Table.from_batches([batch])

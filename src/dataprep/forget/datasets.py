@@ -85,9 +85,9 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
 
 
 def remove_examples(folder: Folder, ids: Ids, forgotten: str | None) -> None:
-    """Remove what quotes documents from a saved step of which `dataprep prune` left only the tables.
+    """Remove quotations of documents from a saved step of which `dataprep prune` left only the tables.
 
-    Documents that a killed call left there, and those of a run that saves them again, are removed too.
+    Documents that a killed call left there, and documents that a rerun saved again, are removed too.
 
     - ids: the documents' ids, ascending.
     - forgotten: the hash of all ids on the folder's list, which the records state.
@@ -222,7 +222,7 @@ def _written(one: WrittenShard, now: Shard | None) -> WrittenShard:
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
-    """Return a file of a receipt as it is now.
+    """Return the current state of a file of a receipt.
 
     - names: {path in the folder: the new path}.
     """

@@ -29,12 +29,12 @@ class Member:
         saved: saved inputs of its deduplications and other Estimators, in which documents have the same ids.
         parents: the folders from which this folder was made.
         children: the folders that were made from it. Each parent and child has a number, which is added to the file
-            numbers in the parent's ids to get those in the child's ids.
+            numbers in the parent's ids to obtain the file numbers in the child's ids.
         outside: Datasets of other runs from which this folder was made, each with such a number.
         originals: Datasets of other runs of which parents are copies.
         inputs: the number and the URL of each input file.
         sources: if the folder is a mixture, the token shards of each source by name, which may be outside of the run.
-        unknown: its input, if this was not found; "" if it was found.
+        unknown: its input, if that was not found; "" if it was found.
     """
 
     folder: Folder
@@ -77,7 +77,7 @@ class Member:
 
     @property
     def root(self) -> Member:
-        """The first folder with the same ids, over single parents without an offset."""
+        """The earliest ancestor with the same ids, found by following single parents without an offset."""
         return self.parents[0][0].root if [offset for _, offset in self.parents] == [0] else self
 
     def made_of(self, parent: Member, offset: int) -> None:
@@ -124,7 +124,7 @@ class Family:
         _link_by_order(self)
 
     def read_by(self, child: Folder) -> list[tuple[Folder, int, Member | None]]:
-        """Return the Datasets that a folder was made from, with the number of each; None: it is not a member."""
+        """Return the Datasets that a folder was made from, each with its number; None if it is not a member."""
         content: dict[tuple[Folder, int], set[str]] = {}
         for home, row in _rows(child):
             if home is not None:
@@ -132,9 +132,9 @@ class Family:
         return [(home, number, self._at(home, shards, child)) for (home, number), shards in content.items()]
 
     def _at(self, home: Folder, content: set[str], child: Folder) -> Member | None:
-        """Return the member that `child` read in the folder `home`: the one there, or in a copied run its copy.
+        """Return the member that `child` read in the folder `home`: the member there or, in a copied run, its copy.
 
-        If nothing is there, the run was moved, and it is the only member of this name.
+        If the folder `home` does not exist, the run was moved, and the member is the only one with this name.
 
         - content: the hashes of the shards that were read.
         """
@@ -192,7 +192,7 @@ class Family:
 
 
 def ids_everywhere(*starts: Mapping[Member, Ids]) -> dict[Member, Ids]:
-    """Return the ids that the given documents have in each folder of a run, as folders may number them differently.
+    """Return the ids of the given documents in each folder of a run, because folders may number them differently.
 
     Args:
         starts: the ids, by the folder to which they refer.
@@ -217,7 +217,7 @@ def ids_everywhere(*starts: Mapping[Member, Ids]) -> dict[Member, Ids]:
 
 
 def _folders(url: str) -> list[Folder]:
-    """Return the folders in `url`, at any depth and it too, that have a manifest, recipe, origin or unfinished work.
+    """Return `url` and its subfolders, at any depth, that have a manifest, recipe, origin or unfinished work.
 
     Hidden files and links are left out.
     """
@@ -240,7 +240,7 @@ def _link_origin(member: Member, family: Family) -> None:
         if parent is None:
             member.outside.append((home, offset))
             if family.namesakes(home, member.folder):
-                member.unknown = f"made from {home.url}, of which no folder of this name here is a copy"
+                member.unknown = f"made from {home.url}, and no folder of this name here is a copy of it"
         elif parent is not member:
             member.made_of(parent, offset)
             if files.real(home.url) != files.real(parent.folder.url) and files.exists(home.url):
@@ -248,7 +248,7 @@ def _link_origin(member: Member, family: Family) -> None:
 
 
 def _rows(folder: Folder) -> Iterator[tuple[Folder | None, OriginFile]]:
-    """Yield the input files that the origin of a folder states, each with the Dataset it is of; None: of none."""
+    """Yield the input files that the origin of a folder states, each with its Dataset (None if it has none)."""
     origin = folder.any_origin or Origin()
     for row in origin.files:
         is_sealed = (origin.readers[row.reader] or {}).get("name") == SEALED
@@ -256,7 +256,7 @@ def _rows(folder: Folder) -> Iterator[tuple[Folder | None, OriginFile]]:
 
 
 def _link_sources(member: Member, family: Family) -> None:
-    """Add the sources of a mixture, which are identified by their recipes, since names alone do not identify them."""
+    """Add the sources of a mixture, which are identified by their recipes, because names are ambiguous."""
     tokens = member.folder.token_manifest
     if tokens is None or not tokens.mixture:
         return
@@ -270,11 +270,11 @@ def _link_sources(member: Member, family: Family) -> None:
         if share.get("recipe") in known:
             member.sources[share["source"]] = known[share["recipe"]]
         else:
-            member.unknown = f"a mixture, of which the source {share['source']} was not found"
+            member.unknown = f"a mixture whose source {share['source']} was not found"
 
 
 def _link_by_order(family: Family) -> None:
-    """Make the step before it in the run the parent of a folder without an origin, if no ids were shifted."""
+    """For a folder without an origin, make the preceding step of the run its parent, if no ids were shifted."""
     before: Member | None = None
     for name in family.steps or ():
         member = family.places.get(files.real(family.home.path(name)))

@@ -1,4 +1,4 @@
-"""Fill the Bloom filters of a Dataset again without forgotten documents."""
+"""Refill the Bloom filters of a Dataset without forgotten documents."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FILTER = "filter.bloom"
 
 
 def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str]:
-    """Fill the Bloom filters of a Dataset again without the forgotten documents; yield a sentence for each filter.
+    """Refill the Bloom filters of a Dataset without the forgotten documents; yield a sentence for each filter.
 
     A filter is filled with the documents that its step read. They are read from the step's saved input, or from the
     sealed input of the Dataset without the documents and text that earlier stages removed. If neither exists, the
-    documents of the Dataset are entered. A filter that cannot be filled again is removed.
+    documents of the Dataset are entered. A filter that cannot be refilled is removed.
 
     - runner: the Runner that fills the filters; None for this process.
     """
@@ -37,13 +37,13 @@ def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str
             docs, stage = _input_of(member, steps, step), _bloom(**_stage(member, step))
         except (DataprepError, ValueError) as e:
             files.remove(url)
-            done = f"was removed, since it cannot be filled again ({' '.join(str(e).split())})"
+            done = f"was removed, since it cannot be rebuilt ({' '.join(str(e).split())})"
         else:
             files.remove(work)
             stage.fit(docs, runner_of(runner), work)
             owned.move((files.join(work, FILTER), url))
             files.remove(work)
-            done = f"was filled again from the {counted(docs.count, 'document')} that are left"
+            done = f"was rebuilt from the {counted(docs.count, 'document')} that are left"
         for table in (VERDICTS, SPANS):  # the receipt states the bytes that the filter has now
             receipts.restate(step.path(table).removesuffix("parquet") + "json", url)
         yield f"{url} {done}"
@@ -65,8 +65,8 @@ def _stage(member: Member, step: Folder) -> dict[str, Any]:
 def _input_of(member: Member, steps: list[Folder], step: Folder) -> Dataset:
     """Return the documents that an Estimator read: the last saved input without the drops of later verdicts.
 
-    If there is none, the sealed Datasets that the Dataset was made of, with its file numbers, take its place; else the
-    Dataset itself, from which all has been removed.
+    If there is no saved input, the sealed Datasets from which the Dataset was made, with its file numbers, are
+    returned. If there are none, the Dataset itself is returned, from which the documents have been removed.
     """
     last = steps.index(step)
     saved = [i for i in range(last + 1) if steps[i].input.is_sealed]

@@ -45,7 +45,7 @@ class Forgotten:
         removed: the number of documents removed, by folder.
         unknown: the given ids that occur in no folder.
         copies: documents that may have the same text.
-        cleared: a sentence for each work file that was removed or made again.
+        cleared: a sentence for each work file that was removed or rebuilt.
         elsewhere: a sentence for each file that may still contain the text.
     """
 
@@ -85,9 +85,9 @@ def forget(
         runner: the Runner that fills Bloom filters again; `dp.tools.Serial()` by default.
 
     The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
-    Then the shards that contain the documents are written again without them; other shards are not changed. If the
-    process is killed, the same call resumes the work. The conversation that contains a forgotten message is
-    removed too; a rerun makes it without the message.
+    Then the shards that contain the documents are rewritten without them; other shards are not changed. If the process
+    is killed, the same call resumes the work. The conversation that contains a forgotten message is removed too; a
+    rerun rebuilds it without the message.
 
     Raises:
         PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
@@ -112,9 +112,9 @@ def forget(
 
 
 def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[str]]:
-    """Write the forget lists, and then each folder again that has the documents.
+    """Write the forget lists, and then rewrite each folder that has the documents.
 
-    Returns the number of removed documents by folder, and a sentence for each work file that was removed or made again.
+    Returns the number of removed documents by folder, and a sentence for each work file that was removed or rebuilt.
     """
     for member, ids in plan.lists.items():  # before all else, so that a rerun obeys it
         forget_list.write_if_new(member.folder.url, ids)
@@ -131,7 +131,7 @@ def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[s
 
 
 def _remove_judgements(url: str, plan: Removal) -> list[str]:
-    """Remove the judgements on the documents beside the folder, and beside the run that it is in; return sentences."""
+    """Remove the judgements on the documents next to the folder and next to its run; return sentences."""
     ids = {id_ for some in plan.lists.values() for id_ in some.tolist()}
     homes = (url, Folder(url.rstrip("/")).parent.url)
     counts = {review.place_of(home): review.remove(home, ids) for home in homes}
@@ -141,8 +141,8 @@ def _remove_judgements(url: str, plan: Removal) -> list[str]:
 def _remove(plan: Removal, member: Member) -> dict[str, int]:
     """Remove documents from a folder and its saved steps; return the number of documents by folder.
 
-    Folders without forgotten documents are not opened. Work on token shards is removed in any case, since a mixture
-    that is not finished does not state its sources.
+    Folders without forgotten documents are not opened. Unfinished work on token shards is always removed, because an
+    unfinished mixture does not state its sources.
     """
     gone, forgotten, is_tokens = plan.gone_by_source(member), plan.forgotten(member), member.kind == TOKENS
     has_gone = any(map(len, gone.values()))

@@ -1,6 +1,6 @@
 """Other files with content of forgotten documents: those that are removed, and those that may still hold the text.
 
-Each kind of file has a reader of its own, in one of two lists; it yields a sentence for each file.
+Each kind of file has its own reader, in one of two lists, which yields a sentence for each file.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .family import Family, Member
 def remove_work_files(family: Family, changed: Iterable[Member]) -> Iterator[str]:
     """Remove work files that may hold texts of Datasets or hashes of them; yield a sentence for each removed file.
 
-    Tables of dropped documents are kept, since they hold only ids; so duplicates of a forgotten document remain
-    dropped. Removed signatures of MinHash are computed again when they are needed.
+    Tables of dropped documents are kept, because they contain only ids; duplicates of a forgotten document therefore
+    remain dropped. Removed MinHash signatures are recomputed when they are needed.
 
     - changed: the Datasets from which documents are removed.
     """
@@ -52,7 +52,7 @@ def _reports(folder: Folder) -> Iterator[str]:
 
 
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
-    """Remove the search indexes of the Datasets `changed` in the whole run, and the rest of half-removed ones."""
+    """Remove the search indexes of the Datasets `changed` in the whole run, and remains of removed indexes."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places = {files.real(one.url) for one in changed}
     for index in family.indexes:
@@ -102,7 +102,7 @@ def _unknown(family: Family, lists: Mapping[Member, Ids]) -> Iterator[str]:
     for member in family.members if any(map(len, lists.values())) else ():
         is_apart = member.is_alone and not len(lists.get(member, NO_IDS))
         if why := member.unknown or ("it does not state what it was made from" if is_apart else ""):
-            yield f"{member.folder.url} ({why}: whether it has the documents is not known)"
+            yield f"{member.folder.url} ({why}: it is not known whether it has the documents)"
 
 
 def _made_of_texts(family: Family, _: Mapping[Member, Ids]) -> Iterator[str]:
@@ -125,6 +125,6 @@ _REPORT = re.compile(
 )
 _KINDS = {
     (".pt",): "a checkpoint trained on the text; it cannot resume on the new shards",
-    (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",
+    (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made from the texts by a step; recreate it",
 }
 _EXPORTED = re.compile(r"(\.ds|_document\.bin|/(train|val|test)(_\d{6})?\.bin)$")  # datatrove, Megatron, nanoGPT, llm.c

@@ -1,4 +1,4 @@
-"""Plan of a removal: which documents leave which folders; nothing is written."""
+"""Plan of a removal: which documents to remove from which folders; nothing is written."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Removal:
         return cls(family, unknown, copies, lists, _gone(family, lists))
 
     def forgotten(self, member: Member) -> str | None:
-        """Return the hash of the ids that a folder will leave out, which its manifest states; None: there are none."""
+        """Return the hash of the ids that a folder will leave out, for its manifest; None if there are none."""
         if member not in self.family.members:  # a source in another run
             return member.folder.forgotten
         of_sources = {name: self.forgotten(source) for name, source in member.sources.items()}
@@ -86,7 +86,7 @@ def _known(member: Member, ids: Ids) -> Ids:
 
 
 def _copies(lists: dict[Member, Ids]) -> tuple[tuple[Copy, ...], dict[Member, Ids]]:
-    """Return all duplicates of forgotten documents, those of duplicates too, and the lists with them."""
+    """Return all duplicates of forgotten documents, including duplicates of duplicates, and the lists with them."""
     found: dict[Copy, None] = {}
     while True:
         datasets = [(member, ids) for member, ids in lists.items() if member.kind == DATASET]
@@ -99,7 +99,7 @@ def _copies(lists: dict[Member, Ids]) -> tuple[tuple[Copy, ...], dict[Member, Id
 
 
 def _gone(family: Family, lists: Mapping[Member, Ids]) -> dict[Folder, Ids]:
-    """Return the ids to remove from each folder and saved step: those on its list, and the documents made from them.
+    """Return the ids to remove from each folder and saved step: ids on its list, and documents made from them.
 
     A message is on the list; its conversation is removed from the folder in which it was joined, and from later ones.
     """

@@ -1,7 +1,7 @@
-"""Write a result again without some documents, and remove unfinished work; for Datasets and for token shards.
+"""Rewrite a result without some documents, and remove unfinished work; for Datasets and for token shards.
 
-Only the files that hold the documents are written again, as the next generation of the result, which takes the place of
-the old one in one step; so a killed call is repeated by the same call, with the same bytes.
+Only the files that contain the documents are rewritten, as the next generation of the result, which atomically replaces
+the old one. After a killed call, the same call therefore resumes the work and writes the same bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 def rewritten(
     folder: Folder, recipe: Recipe, forgotten: str | None, opened: Callable[[str], T], write: Callable[[Work[T]], int]
 ) -> int:
-    """Make the result of a folder without some documents, and return how many were in it; 0 if it is made already.
+    """Rewrite the result of a folder without some documents, and return how many were in it; 0 if it is done already.
 
     - recipe: the recipe of the result.
     - forgotten: the hash of all ids that are left out of it.

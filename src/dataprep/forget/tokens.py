@@ -1,6 +1,6 @@
 """Remove documents from token shards: only the shards that contain them are written again, under new names.
 
-The shards have other hashes then, so that training does not resume from a checkpoint of the old ones.
+The hashes of these shards change, so training does not resume from a checkpoint of the old shards.
 """
 
 from __future__ import annotations

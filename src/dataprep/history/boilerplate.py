@@ -1,8 +1,7 @@
 """Alarm about near-duplicates that resemble the kept documents only in boilerplate, such as menus and footers.
 
-A sample of the pairs of each source is read, and a sample of the documents of the source that the run kept. A line is
-boilerplate if it occurs in many of the latter. If the texts of most pairs have little in common without these lines,
-distinct texts were dropped.
+Samples of each source's pairs and of its kept documents are read. A line is boilerplate if it occurs in many of the
+kept documents. If the texts of most pairs have little in common without these lines, distinct texts were dropped.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class BoilerplateLeft(NamedTuple):
 
 
 def boilerplate_left(url: str, sources: Iterable[str]) -> list[BoilerplateLeft]:
-    """Return those of the sources in whose kept documents a line of at least 20 characters is boilerplate.
+    """Return the sources in whose kept documents a line of at least 20 characters is boilerplate.
 
     Sources with few sampled documents are left out.
 

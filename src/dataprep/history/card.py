@@ -79,7 +79,7 @@ def _duplicates(url: str) -> Iterator[str]:
 
 
 def _judgements(url: str, stages: Sequence[StageStats]) -> Iterator[str]:
-    """Yield the precision of each reason that people judged; judgements on texts that differ now do not count."""
+    """Yield the precision of each reason that people judged; judgements on texts that have changed do not count."""
     judged = review.latest(review.load(url))
     now = review.contents(url, judged)
     counts: dict[tuple[str, str], Counter[tuple[str | None, str]]] = {}

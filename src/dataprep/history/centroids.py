@@ -1,6 +1,6 @@
-"""Representatives and outliers: of each semantic cluster, the documents nearest to its centroid, and the farthest.
+"""Representatives and outliers: the documents of each semantic cluster nearest to its centroid and farthest from it.
 
-They are read from the columns that `SemDeDup(annotate=True)` added, batch by batch. Memory: about 150 bytes per
+Both are read, batch by batch, from the columns that `SemDeDup(annotate=True)` added. Memory: about 150 bytes per
 document in the result.
 """
 

@@ -1,8 +1,8 @@
 """Clusters: a kept document and all documents dropped as its duplicates, directly or through others; and similarities.
 
-Clusters are read from the drop tables, some rows at a time; texts are not read. They take 17 bytes of memory per
-dropped duplicate, and several times as much while they are sorted: for ten million duplicates, the peak was 0.75 GB,
-and all figures took 11 s.
+Clusters are read from the drop tables, some rows at a time; texts are not read. Clusters take 17 bytes of memory per
+dropped duplicate, and several times as much while they are sorted. For ten million duplicates, peak memory was 0.75 GB,
+and computing all figures took 11 s.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass
 class Cluster:
-    """One kept document, and those that were dropped as its duplicates.
+    """One kept document, and the documents that were dropped as its duplicates.
 
     Attributes:
         duplicate_of: the id of the kept document.
@@ -49,7 +49,7 @@ class Cluster:
         reasons: the number of dropped documents by (stage, reason).
         least: the lowest similarity (0 to 1) between a dropped document and the document that was kept instead.
         examples: dropped documents, the least similar first.
-        end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
+        end: the drop of the kept document itself, if a stage dropped it later, so that no document is left.
     """
 
     duplicate_of: int
@@ -68,10 +68,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class NoSurvivor:
-    """The clusters of a run of which no document remains, since a later stage dropped the kept document.
+    """The clusters of a run of which no document remains, because a later stage dropped the kept document.
 
     Attributes:
-        roots: the documents that were kept at first, ascending.
+        roots: the documents that were kept initially, ascending.
         removed: the number of duplicates dropped for each.
         of: the number of duplicates in all clusters.
         reasons: the number of `roots` by (stage, reason) of their drop. Messages that became part of a conversation do
@@ -107,7 +107,7 @@ class Clusters:
         url: the run's folder.
         ids: the dropped documents, ascending.
         roots: for each dropped document, the document that was kept in its place at the end; if a kept document was
-            dropped later, the one kept instead of that counts.
+            dropped later, the document kept instead of it counts.
         homes: the Dataset of each of `roots`, as an index into `datasets`.
         datasets: None, which represents this run, and the paths of Datasets of other runs.
     """
@@ -254,7 +254,7 @@ class Overtaken(NamedTuple):
     Attributes:
         source: its name.
         by: the name of the other source.
-        n: the number of its documents that were dropped so.
+        n: the number of its documents that were dropped as such duplicates.
         of: the number of its documents that were read.
     """
 
@@ -421,7 +421,7 @@ def similarities(url: str) -> dict[str, Similarities]:
 
 
 def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with a kept document and a similarity (that of a prototype is to a centroid, and has none)."""
+    """Return the rows with a kept document and a similarity; prototypes, compared to a centroid, have none."""
     return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("duplicate_of").is_valid()))
 
 

@@ -1,4 +1,4 @@
-"""Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with another text.
+"""Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with changed text.
 
 Both Datasets are read once, in the order of ids, with one batch of each in memory.
 """
@@ -64,7 +64,7 @@ class ChangedText:
 
     Attributes:
         rank: a hash of the id; the documents with the smallest hashes are the examples.
-        before: the text in `a`, and after: the text in `b`.
+        before: the text in `a`; after: the text in `b`.
     """
 
     rank: int
@@ -127,7 +127,7 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
 
 
 class _AscendingBatches:
-    """Batches with ascending ids, of which the rows up to an id can be taken."""
+    """Batches with ascending ids, from which the rows up to an id can be removed."""
 
     def __init__(self, batches: Iterable[B.Batch]) -> None:
         self.batches, self.before = iter(batches), -1
@@ -144,7 +144,7 @@ class _AscendingBatches:
         if self.now is not None:
             ids = B.ids(self.now)
             if int(ids[0]) <= self.before or (ids[1:] <= ids[:-1]).any():
-                msg = f"ids must ascend, but do not ascend after {B.show_id(max(self.before, 0))}; run both again"
+                msg = f"the ids are not in ascending order after {B.show_id(max(self.before, 0))}; run both again"
                 raise PlanError(msg)
             self.before, self.nothing = int(ids[-1]), self.now.slice(0, 0)
 
@@ -219,7 +219,7 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch, n: int) -> None:
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
         both = f"{found.a.url} and {found.b.url} were made from different input; compare results of the same input"
-        msg = f"document {id_} has two sources ({names}), so {both}"
+        msg = f"document {id_} has different sources ({names}), so {both}"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
     changed = pc.not_equal(left.column("text"), right.column("text"))

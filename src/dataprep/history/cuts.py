@@ -29,11 +29,11 @@ FirstOccurrence = tuple[str, str, Any, int, int]
 
 @dataclass(frozen=True)
 class RepeatedCut:
-    """A text that a stage cut out several times, since it occurs earlier, in the document `duplicate_of`.
+    """A text that a stage cut out several times, because it first occurs in the document `duplicate_of`.
 
     Attributes:
         times: the number of cuts.
-        duplicate_of_dataset: the Dataset of `duplicate_of` if it is another one, else None.
+        duplicate_of_dataset: the Dataset of `duplicate_of` if that is a different Dataset, else None.
         n_bytes: the length of the shortest cut in bytes.
         most_bytes: the length of the longest cut in bytes.
         text: the beginning of the shortest cut; None if it cannot be read.

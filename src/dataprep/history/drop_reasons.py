@@ -56,14 +56,14 @@ def different_inputs(a: str, b: str) -> Iterator[str]:
     for number in sorted(set(one) & set(two)):
         if one[number].fingerprint != two[number].fingerprint:
             yield (
-                f"file {number} was {files.name_of(one[number].url)} and {files.name_of(two[number].url)}, which "
-                "are not the same: ids of it may name different documents"
+                f"file {number} was {files.name_of(one[number].url)} in A and {files.name_of(two[number].url)} in B, "
+                "which differ: its ids may refer to different documents"
             )
 
 
 @dataclass
 class _RowGroup:
-    """A row group of a drop table; its rows are kept in memory until the ids have passed it."""
+    """A row group of a drop table; its rows are kept in memory until the ids that are looked up have passed it."""
 
     url: str
     number: int

@@ -26,7 +26,7 @@ class Lengths(NamedTuple):
     Attributes:
         histogram: the histogram's name in the statistics.
         title: the heading.
-        unit: the name of the things that are counted.
+        unit: the name of the unit of the counts.
         axis: the title of the axis.
     """
 

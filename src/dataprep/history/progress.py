@@ -1,4 +1,4 @@
-"""Progress of an unfinished Dataset: the pass that works now, its finished parts, its rate, and the time left."""
+"""Progress of an unfinished Dataset: the current pass, its finished parts, its rate, and the time left."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ RECENT = 600.0  # seconds before the newest receipt, from which the rate is take
 
 @dataclass(frozen=True)
 class PassProgress:
-    """What a run does now.
+    """The current work of a run.
 
     Attributes:
-        step: the name of the step that it is a pass of; "" for the writing of the result.
+        step: the name of the step to which the pass belongs; "" if the pass writes the result.
         work: the name of the pass.
         done: the number of its finished tasks.
         of: the number of all its tasks; None if it is not known.
@@ -33,12 +33,12 @@ class PassProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that the other tasks of this pass take at this rate, in seconds; None if it is not known."""
+        """The time that the remaining tasks of this pass take at this rate, in seconds; None if it is not known."""
         return None if self.of is None or not self.per_second else (self.of - self.done) / self.per_second
 
 
 def progress(folder: Folder, parts: int | None) -> PassProgress | None:
-    """Return what the run does now that makes a Dataset; None if no task is finished, or on an object store.
+    """Return the current work of the run that makes a Dataset; None if no task is finished, or on an object store.
 
     Args:
         folder: the folder of the Dataset.

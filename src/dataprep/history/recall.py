@@ -1,4 +1,4 @@
-"""Recall of MinHash by script: the share of the near-duplicates that its bands are expected to have proposed.
+"""Recall of MinHash by script: the share of near-duplicates that its bands are expected to propose.
 
 A pair of similarity s is compared with probability p(s) = 1 - (1 - s^r)^b, so each pair that was found represents 1 /
 p(s) pairs (Horvitz and Thompson 1952). The similarities are those of the drop table, and the scripts are those of the

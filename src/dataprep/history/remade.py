@@ -1,4 +1,4 @@
-"""Make the stages of a run again from their descriptions in its manifest."""
+"""Reconstruct the stages of a run from their descriptions in its manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def classes_named(name: str) -> Iterator[type]:
 
 
 def stage_of(described: Mapping[str, Any]) -> Stage | None:
-    """Return the stage that a manifest describes; None if it is not one of dataprep, or would not be the same."""
+    """Return the stage that a manifest describes; None if dataprep does not have it, or if it would differ."""
     for kind in classes_named(described["class"]):
         if issubclass(kind, Stage):
             fields = {name: tuple(v) if isinstance(v, list) else v for name, v in described["fields"].items()}
@@ -33,7 +33,7 @@ def stage_of(described: Mapping[str, Any]) -> Stage | None:
 
 
 def masking(url: str, after: str = "") -> list[Stage] | None:
-    """Return the stages of a run that mask private strings; None if one of them cannot be made again.
+    """Return the stages of a run that mask private strings; None if one of them cannot be reconstructed.
 
     Args:
         url: the run's folder.

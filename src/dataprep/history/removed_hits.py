@@ -1,7 +1,7 @@
 """Find a text in the input of a run, and the stages and rules that removed it.
 
-The input files must not have changed since the run. Inputs that a stage hides, forgotten documents, and text that a
-later stage masks are not shown.
+The input files must not have changed since the run. Hidden inputs, forgotten documents, and text that a later stage
+masks are not shown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RemovedHit:
         source: the document's source.
         times: removed occurrences.
         causes: the stages and rules that removed them; () if the stages cannot be run again, or if `dataprep prune`
-            removed what they read.
+            removed their input.
         around: the characters before and after the first occurrence; None if they are private, or too long.
     """
 
@@ -93,7 +93,7 @@ class RemovedHits:
 
 @dataclass(frozen=True)
 class CountText:
-    """Task that counts the occurrences of a text in the documents of a part, overlapping ones too."""
+    """Task that counts the occurrences of a text in the documents of a part, including overlapping ones."""
 
     text: str
 
@@ -142,7 +142,7 @@ def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: 
 
 
 def first_parts(final: Folder, homes: set[str]) -> tuple[Part, ...]:
-    """Return the input files of a Dataset as parts; if these are shards of another Dataset of a run, its input.
+    """Return the input files of a Dataset as parts; if they are shards of another Dataset of the run, its input files.
 
     The shards themselves are read if a stage hides the input from which they were made. The ids are those in `final`.
 
@@ -195,7 +195,7 @@ def _rows(parts: Sequence[Part], ids: Ids) -> Iterator[Row]:
 
 
 def _causes(documents: DocumentsAsRead, id_: int, text: str, times: int) -> Iterator[Cause]:
-    """Yield the causes of a text's removal from a document: cuts first, then the drop if it still had the text."""
+    """Yield the causes of a text's removal from a document: cuts, then the drop, if the document still had the text."""
     query, left, seen = text.encode(), times, set[Cause]()
     for cuts in stage_cuts(documents, id_):
         for at in places(cuts.before.encode(), query):

@@ -1,4 +1,4 @@
-"""Repair: remove the damaged files of finished folders, so that the same pipeline makes only these files again."""
+"""Repair: remove the damaged files of finished folders, so that the same pipeline regenerates only these files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ STATE = {*JSON_STATE, JOURNAL}
 
 
 def repair(url: str, runner: Runner | None, again: Callable[[], None]) -> None:
-    """Remove damaged files as `remove_damaged` does, and if there were any, call `again`, which makes them again.
+    """Remove damaged files as `remove_damaged` does; if there were any, call `again`, which regenerates them.
 
-    If that fails, the folders that do not state their input, as that of a persona, are as complete as they were.
+    If `again` fails, folders that do not state their input, such as that of a persona, are as complete as before.
     """
     found = verify(url, runner)
     kept = _remove(found)
@@ -52,16 +52,16 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed; the other
-    parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete; the next search
-    makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of tokenizers,
-    presets and the folder of several results, since the call that makes them compares them with receipts. Damaged lines
-    of a journal (list of created files) are replaced by the entries of receipts. Then run the same pipeline again: it
-    makes the missing files, and uses the other files.
+    parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete. The next search
+    rebuilds the files of an index. From a folder that hides its input, a tokenizer, a preset and a folder of several
+    results, nothing else is removed, because the call that makes them compares them with receipts. Damaged lines of a
+    journal (list of created files) are replaced by the entries of receipts. Afterwards, run the same pipeline again: it
+    regenerates the missing files, and reuses the other files.
 
     - runner: the Runner that reads the files.
 
-    Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
-    InUse if another process writes into one of the folders.
+    Raises PlanError, before anything is removed, if an input file of a damaged folder no longer exists. Raises InUse if
+    another process writes into one of the folders.
     """
     found = verify(url, runner)
     _remove(found)
@@ -121,7 +121,7 @@ def home_of_step(folder: Folder) -> Folder:
 
 
 def _files_of(folder: Folder, damaged: str) -> list[str]:
-    """Return the paths in a folder of the files to remove: the damaged one, and those that were made with it."""
+    """Return the paths in a folder of the files to remove: the damaged file, and files that were made with it."""
     if damaged == MANIFEST:
         return []
     kind, _, rest = damaged.partition("/")
@@ -138,9 +138,9 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
 
 
 def _states(folder: Folder, url: str, paths: set[str]) -> bool:
-    """Return whether a receipt states one of some files, and no shard from which `forget` removed documents.
+    """Return whether a receipt states one of the files, and no shard from which `forget` removed documents.
 
-    A receipt with such a shard stays; it is void without its files, and states the hash on which keys depend.
+    A receipt with such a shard is kept: it is void without its files, and states the hash on which keys depend.
     """
     record = receipts.found(url)
     if record is None or any(one.get("sealed") for one in record.get("shards", ())):
@@ -150,7 +150,7 @@ def _states(folder: Folder, url: str, paths: set[str]) -> bool:
 
 
 def _check_input(folder: Folder) -> None:
-    """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
+    """Raise PlanError if an input file of a folder is missing, since a damaged part then cannot be regenerated."""
     home = home_of_step(folder)
     origin = home.any_origin
     rows = [] if origin is None else [*(row.url for row in origin.files), *(row.url for row in origin.sources)]
@@ -158,6 +158,6 @@ def _check_input(folder: Folder) -> None:
     homes = {url: home_of(url) for url in urls}  # of a Dataset; `dataprep forget` gives its shards other names
     missing = [url for url, home in homes.items() if home is None or not home.is_of_a_run]
     if missing or not rows:
-        what = f"its input {missing[0]} is not there" if missing else "it does not state its input"
+        what = f"its input {missing[0]} is missing" if missing else "it does not state its input"
         msg = f"{folder.url} is damaged, and {what}; nothing was removed; restore the input, or copies of the files"
         raise PlanError(msg)

@@ -1,7 +1,7 @@
-"""Run the stages of a run once more on one document, to find the cuts of each rule in its text.
+"""Rerun the stages of a run on one document, to find the cuts of each rule in its text.
 
-Stages that cut often state only how much each rule cut (`Ledger.trim`). They are made again from their description in
-the manifest, and read the text that they read in the run. Nothing is shown of a run that hides its input.
+Many stages that cut text state only the amount that each rule cut (`Ledger.trim`). They are reconstructed from their
+description in the manifest, and read the same text as in the run. Nothing is shown of a run that hides its input.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RuleCut:
         start: the offset, in UTF-8 bytes, of the cut's first byte in the text that the stage read.
         end: the offset after the cut's last byte.
         text: the text that was cut, with private data replaced as later stages replace it; None if the stage itself
-            removes private strings, or if a stage that masks them cannot be made again.
+            removes private strings, or if a stage that masks them cannot be reconstructed.
     """
 
     folder: str
@@ -90,8 +90,8 @@ def rule_cuts(url: str, id_: int, documents: DocumentsAsRead | None = None) -> l
 def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
     """Return the cuts of a run's stages in a document.
 
-    Stages that cannot be made again, such as functions, are left out, with those after them, unless the text after such
-    a stage is stored. Cuts that do not lead to the stored text are left out, too.
+    Stages that cannot be reconstructed, such as functions, are left out, together with the stages after them, unless
+    the text after such a stage is stored. Cuts that do not lead to the stored text are left out, too.
 
     - documents: documents of the run, among them this one.
     """
@@ -199,7 +199,7 @@ def _outside(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _masked(cuts: list[RuleCut], masking: Sequence[Stage]) -> list[RuleCut]:
-    """Return the cuts with private data in their texts replaced, as the stages replace it."""
+    """Return the cuts, in whose texts private data is replaced as by the stages."""
     texts = ["" if cut.text is None else cut.text for cut in cuts]
     for stage in masking:
         texts = stage.masked(texts)

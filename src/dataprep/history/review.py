@@ -1,8 +1,8 @@
-"""Judgements of people on dropped documents: the file beside a run that holds them, and the precision that they show.
+"""Judgements of people on dropped documents: the file next to a run with the judgements, and the resulting precision.
 
-The file is `RUN.review.parquet`, next to the run's folder, since a sealed folder is not changed. It holds no text: a
-judgement has the id of a dropped document and a hash of the texts that the reviewer saw. If the hash differs from that
-of the texts now, the judgement is stale. `dataprep forget` removes the judgements on forgotten documents.
+The file is `RUN.review.parquet`, next to the run's folder, because a sealed folder is never changed. It contains no
+text: a judgement has the id of a dropped document and a hash of the texts that the reviewer saw. If the hash of the
+present texts differs, the judgement is stale. `dataprep forget` removes the judgements on forgotten documents.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Judgement(NamedTuple):
 
 
 class Precision(NamedTuple):
-    """The share of drops that were right, with a 95 % interval.
+    """The share of drops that were correct, with a 95 % confidence interval.
 
     Attributes:
         share: the estimate, 0 to 1.
@@ -79,7 +79,7 @@ def place_of(url: str) -> str:
 def load(url: str) -> list[Judgement]:
     """Return the judgements on the run in the folder `url`, in the order in which they were made.
 
-    Raises CorruptShard if the file is damaged, or is another one.
+    Raises CorruptShard if the file is damaged, or is not a file of judgements.
     """
     at = place_of(url)
     if not files.exists(at):
@@ -116,9 +116,9 @@ def content_of(dropped: str | None, kept: str | None) -> str:
 
 
 def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
-    """Return the hash of the texts as they are now, for the drops of a run with these (id, stage).
+    """Return the hash of the current texts, for the drops of a run with these (id, stage).
 
-    Drops that the run does not have any more are left out.
+    Drops that the run no longer has are left out.
     """
     wanted = set(judged)
     ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()
@@ -154,10 +154,10 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 
 def precision(counts: Mapping[str | None, tuple[int, int]], population: Mapping[str | None, int]) -> Precision | None:
-    """Return the share of drops that were right, if the sample has an equal number of each source; None without one.
+    """Return the share of correct drops, for a sample with an equal number per source; None for an empty sample.
 
-    A source weighs as much as it has drops. The interval is Wilson's with the effective number of cases by Kish, which
-    is smaller than that of the judgements if their weights differ.
+    The weight of a source is its number of drops. The interval is Wilson's, with Kish's effective sample size, which is
+    smaller than the number of judgements if their weights differ.
 
     Args:
         counts: (drops judged right, drops judged wrong) by source.

@@ -74,7 +74,7 @@ class RunSummary:
         recalls: expected recall of MinHash by script.
         sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each.
         source_pairs: the number of duplicates by (source of the dropped document, source of the kept one).
-        no_survivor: the clusters of which no document is left, and lost: the largest of them.
+        no_survivor: the clusters of which no document is left; lost: the largest of these clusters.
         largest: the largest clusters, with examples.
         least_similar: dropped documents least similar to the kept ones.
         repeats: the texts that were cut most often.
@@ -158,8 +158,8 @@ class RunAmounts(NamedTuple):
     """The amounts of documents and text in a run; see `RunSummary` for `stages`, `inputs` and `sources`.
 
     Attributes:
-        read: what was read into the run.
-        kept: what its last Datasets contain.
+        read: the amounts that were read into the run.
+        kept: the amounts that its last Datasets contain.
     """
 
     stages: list[StageStats]
@@ -206,7 +206,7 @@ def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> 
 
 
 def _last(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> list[str]:
-    """Return the Datasets of a run that no other reads; of those with common inputs, such as alternatives, the last."""
+    """Return the Datasets of a run that no other Dataset reads; of several with a common input, only the last."""
     read = {one for some in inputs.values() for one in some}
     found: list[str] = []
     seen: set[str] = set()
@@ -229,7 +229,7 @@ def _above(url: str, inputs: Mapping[str, list[str]]) -> set[str]:
 
 
 def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tuple[Amount, Amount]:
-    """Return the amounts that were read into a run, and that are in its last Datasets."""
+    """Return the amounts that were read into a run, and the amounts that are in its last Datasets."""
     read, kept = Amount(), Amount()
     last = _last(finals, inputs)
     for url in last:
@@ -245,7 +245,8 @@ def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tup
 def source_amounts(stages: list[StageStats], kept: Mapping[str, Amount]) -> dict[str, tuple[Amount, Amount]]:
     """Return (amount read, amount kept at the end) of each source, most bytes first.
 
-    If stages hide the names of sources, that of a hidden source is the amount after the last of these stages.
+    If stages hide the names of sources, the amount read of a hidden source is the amount after the last of these
+    stages.
 
     - kept: the second amounts.
     """
@@ -295,7 +296,7 @@ def _pair(found: Clusters, lost: NoSurvivor, drop: Drop, documents: DocumentsAsR
 
 
 def _languages(docs: Dataset) -> Counter[str]:
-    """Return the documents by language, if there is a column for it."""
+    """Return the number of documents by language, if there is a language column."""
     counts: Counter[str] = Counter()
     for name in [name for name in LANGUAGE if name in docs.columns][:1]:
         for batch in docs.batches(["id", name]):

@@ -41,7 +41,7 @@ class FolderStatus:
             steps of a model; None if it is not known.
         of: the total number of these units; None if it is not known.
         holder: process that writes into the folder.
-        progress: what the run does now that makes a Dataset; None if there is none, or no task is finished.
+        progress: the current work of the run that makes a Dataset; None if no run works, or no task is finished.
         failure: the last failure, {"at", "error"} and for a run also "step".
     """
 
@@ -62,8 +62,8 @@ class FolderStatus:
 def status(out: str) -> tuple[FolderStatus, list[FolderStatus]]:
     """Return the state of the folder `out`, and the states of the folders in it; nothing is written.
 
-    The folders are the steps of a run in order, those not begun included; or those of a persona; or any folders inside
-    that dataprep wrote. Raises PlanError if dataprep wrote nothing into `out`.
+    The folders are the steps of a run in order, including steps not begun; or the folders of a persona; or any other
+    subfolders that dataprep wrote. Raises PlanError if dataprep wrote nothing into `out`.
     """
     out = folder_url(out)
     inside = _inside(out, DEPTH)

@@ -1,4 +1,4 @@
-"""Find removals of a run that may be wrong, by what they removed: alarms with the amounts concerned, largest first."""
+"""Find removals of a run that may be wrong: alarms with the affected amounts of text, largest first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Suspicion:
 
     Attributes:
         kind: one of the constants of this module.
-        sentence: what was removed.
+        sentence: a description of the removals.
         docs: the number of documents concerned.
         bytes: the UTF-8 bytes of text concerned.
         source: the source concerned; "" for several.
@@ -49,8 +49,9 @@ class Suspicion:
 def source_suspicions(stages: Sequence[StageStats], sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
     """Return the suspicions about single sources of at least 100 documents.
 
-    These are: one reason took more than half of the documents; several together took nearly everything, as the alarms
-    of the report define it; more than half of the text was removed, although at least half of the documents is kept.
+    There are three: one reason dropped more than half of the documents; several reasons together dropped nearly
+    everything, as the alarms of the report define it; more than half of the text was removed, although at least half of
+    the documents were kept.
 
     - sources: (amount read, amount kept) by source.
     """
@@ -119,10 +120,10 @@ def boilerplate_suspicions(url: str, near: Mapping[str, tuple[int, int]]) -> lis
 
 
 def lines_left(url: str, sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
-    """Return the suspicions about lines that many kept documents of a source have; texts are read for it.
+    """Return the suspicions about lines that occur in many kept documents of a source; this reads texts.
 
     - url: the run's folder.
-    - sources: (amount read, amount kept) by source; the largest ones are looked at. The amounts of a suspicion are
+    - sources: (amount read, amount kept) by source; the largest sources are examined. The amounts of a suspicion are
       estimated from the share in the sample.
     """
     largest = sorted(sources, key=lambda name: -sources[name][1].bytes)[:MOST_SOURCES]
@@ -135,7 +136,7 @@ def lines_left(url: str, sources: Mapping[str, tuple[Amount, Amount]]) -> list[S
 
 
 def judged_wrong(stage: str, reason: str, found: Precision, docs: int, n_bytes: int) -> list[Suspicion]:
-    """Return the suspicion about a reason that was wrong too often in a review; none if this is not certain.
+    """Return the suspicion about a reason that a review found wrong too often; none if this is not significant.
 
     Args:
         stage: the stage of the drops.
@@ -152,5 +153,5 @@ def judged_wrong(stage: str, reason: str, found: Precision, docs: int, n_bytes: 
 
 
 def ranked(found: Sequence[Suspicion]) -> list[Suspicion]:
-    """Return the suspicions, those that concern most text first."""
+    """Return the suspicions, those that affect most text first."""
     return sorted(found, key=lambda one: (-one.bytes, -one.docs, one.kind, one.source))

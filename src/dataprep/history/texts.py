@@ -1,4 +1,4 @@
-"""Read many documents of a run again, as its stages read them, each file once: from its Datasets, or from the input."""
+"""Read many documents of a run as its stages read them, from its Datasets or the input; each file is read once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class DocumentsAsRead:
     Attributes:
         url: the run's folder.
         ids: the documents that may be requested.
-        given: the rows of the input that are known. Files are read when they are needed first, for all of these
-            documents at once. None is returned for a document on a forget list of the run.
+        given: the rows of the input that are known. Files are read when first needed, for all of these documents at
+            once. None is returned for a document on a forget list of the run.
     """
 
     def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:
@@ -83,7 +83,7 @@ class DocumentsAsRead:
         """Return a document's columns, with the text as the stage of a drop read it; None if it is not available.
 
         Private data that later stages of the run replace, such as PII, is replaced in the text. The text is "" if such
-        a stage cannot be made again.
+        a stage cannot be reconstructed.
         """
         row, data = self.row(id_), self.text(id_, drop.folder, drop.stage)
         if row is None:
@@ -145,7 +145,7 @@ class DocumentsAsRead:
 
     @cached_property
     def _input(self) -> dict[int, Row]:
-        """The documents as the input has them, read again."""
+        """The documents as they are in the input, which is read again."""
         found = dict(self.given)
         for folder in datasets(self.url, saved=False):
             if left := [id_ for id_ in self.ids if id_ not in found]:
@@ -160,7 +160,7 @@ class DocumentsAsRead:
 
     @cached_property
     def _dropped_first(self) -> dict[int, Row]:
-        """Those of the input of which no stage changed the text before a later step dropped them."""
+        """The input documents whose text no stage changed before a later step dropped them."""
         found: dict[int, Row] = {}
         for folder in datasets(self.url, saved=False):
             first, ids = next(iter(folder.saved), folder), self.ids

@@ -1,4 +1,4 @@
-"""What another threshold of a MinHash would do: documents that it keeps, and documents that it drops instead."""
+"""The effect of another MinHash threshold: documents that it keeps, and documents that it drops instead."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class OtherThreshold:
         back: the ids that the run dropped and this threshold keeps, uint64[n], ascending.
         new: the ids that the run kept and this threshold drops, uint64[n], ascending.
         by_source: {source: (number of `back`, number of `new`)}; documents without a named source are left out.
-        examples: `back` or `new` documents with a similarity nearest to the border, each as the drop that it is, in the
-            run or instead.
+        examples: `back` or `new` documents with a similarity nearest to the threshold, each as its drop, in the run or
+            at the other threshold.
     """
 
     threshold: float
@@ -88,7 +88,7 @@ def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
 
     - stage: the label of the MinHash; None for the only one.
 
-    Raises PlanError if there is none of this label, or if there are several and `stage` is None.
+    Raises PlanError if no MinHash has this label, or if there are several and `stage` is None.
     """
     found = minhash_steps(url)
     chosen = [step for step in found if stage in (None, step.label)]
@@ -141,7 +141,7 @@ class _Sources:
 def at_thresholds(
     step: MinHashStep, thresholds: Sequence[float], runner: Runner, n_examples: int = 0
 ) -> list[OtherThreshold]:
-    """Return what a MinHash would have done at other thresholds, each as of a full run with the same bands.
+    """Return the results of a MinHash at other thresholds, each as in a full run with the same bands.
 
     Later stages are not run again. Raises PlanError as `verdicts_at` does.
     """

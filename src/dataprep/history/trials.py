@@ -1,11 +1,11 @@
 """Run the steps of a pipeline file on a sample: `estimate` memory, disk and time, or `rehearse` drops and changes.
 
 The steps run on a few megabytes spread over the parts of every input, in a temporary folder; nothing else is written.
-`rehearse` compares each document before and after every stage. `estimate` runs a smaller sample first, which compiles
-the kernels, so that the time is that of compiled code. Disk and time are multiplied by the ratio of the input's text to
-the sample's text. Memory is the peak of the run on the sample; it is not multiplied, since every stage works in batches
-and bounded partitions. Memory that one process reserves for the whole input, for example for a Bloom filter, is
-multiplied and reported separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
+`rehearse` compares each document before and after every stage. `estimate` first runs a smaller sample, which compiles
+the kernels, so that compilation is not included in the time. Disk and time are multiplied by the ratio of the input's
+text to the sample's text. Memory is the peak of the run on the sample; it is not multiplied, because every stage works
+in batches and bounded partitions. Memory that one process reserves for the whole input, for example for a Bloom filter,
+is multiplied and reported separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
 
 This was measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, and a sample of
 16 MB. The estimated and the actual values were: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB,
@@ -78,7 +78,7 @@ class Estimate:
         sample_bytes: the size of the text that was sampled.
         costs: one entry per step.
         reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
-            needed at the same time.
+            needed simultaneously.
     """
 
     stored_bytes: int
@@ -232,7 +232,7 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 @dataclass
 class _ComparingLedger(Ledger):
-    """A Ledger that also compares the documents that a stage yields with those that it got."""
+    """A Ledger that also compares the documents that a stage yields with those that it received."""
 
     changes: StageChanges | None = None
     now: Batch | None = None
@@ -279,7 +279,7 @@ class StepRehearsal:
 
 @contextlib.contextmanager
 def _named(name: str, folder: str) -> Iterator[None]:
-    """Let warnings state `name` in place of the temporary folder `folder`, of which the user knows nothing."""
+    """Make warnings state `name` in place of the temporary folder `folder`, which the user does not know."""
 
     def rename(record: logging.LogRecord) -> bool:
         record.msg, record.args = record.getMessage().replace(folder, name), ()

@@ -1,4 +1,4 @@
-"""Check that finished Datasets, token shards, indexes, tokenizers and presets are still as they were written."""
+"""Check that finished Datasets, token shards, indexes, tokenizers and presets are unchanged since they were written."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 from .verify_models import damaged_model, kind_of
 
 AGAIN = (
-    "`dataprep verify DIR --repair PIPELINE` restores it; of a script or another command, remove manifest.json and "
-    "run it again"
+    "`dataprep verify DIR --repair PIPELINE` restores it; if another program wrote it, remove manifest.json and "
+    "run that program again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
@@ -66,7 +66,8 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
-    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are no problem.
+    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are not reported
+    as problems.
 
     Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
     Replaced if a result was replaced while it was read.
@@ -91,7 +92,7 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
 
 
 def _sets(url: str) -> list[str]:
-    """Return the folder of a run, and those of its steps that hold several results, as that of a persona does."""
+    """Return the folder of a run, and the step folders that contain several results, such as that of a persona."""
     places = inside(url) if files.is_local(url) else []
     with_journal = [at for at in places if is_journal(files.join(files.path_of(at), JOURNAL))]
     return [url, *(at for at in with_journal if Folder(at).kind is None and not kind_of(at) and not is_index(at))]
@@ -128,7 +129,7 @@ def _sealed(url: str) -> list[Folder]:
 
 
 def _damaged_state(url: str) -> list[Problem]:
-    """Return the damage of the state files in a folder that no receipt states, such as the journal."""
+    """Return the damage of state files in a folder, such as the journal, which no receipt states."""
     problems = _damaged_json(url, JSON_STATE)
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
@@ -138,7 +139,7 @@ def _damaged_state(url: str) -> list[Problem]:
 
 
 def _damaged_json(url: str, names: Iterable[str]) -> list[Problem]:
-    """Return the problems of the JSON files `names` in a folder; one that is not there is none."""
+    """Return the problems of the JSON files `names` in a folder; a missing file is not a problem."""
     problems = []
     for name in names:
         try:
@@ -179,7 +180,7 @@ def _index(folder: Folder, runner: Runner) -> list[Problem]:
     problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
     items = [_StoredFile(folder.url, files.join(home, f["name"]), f["size"], f["hash"]) for f in written]
     problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
-    problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
+    problems += [Problem(name, "is in no receipt", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
 
 
@@ -220,7 +221,7 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
-        found = f"it states {counted(manifest.docs, 'document')}, its shards have {n:,}"
+        found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
         problems.append(Problem(MANIFEST, found, AGAIN))
     return [*problems, *_unnamed(folder, manifest)]
 
@@ -293,7 +294,7 @@ def _check(item: _StoredFile) -> list[Problem]:
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
     if files.size(url) != item.size:
-        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, {item.size:,} were written", AGAIN)]
+        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, but {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:
         return [Problem(item.name, "its content has changed since it was written", AGAIN)]
     return [] if item.docs is None else [Problem(item.name, what, AGAIN) for what in _rows(url, item.docs)]
@@ -309,17 +310,17 @@ def _rows(url: str, docs: int) -> Iterator[str]:
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:
-        yield f"has {counted(len(ids), 'document')}, the manifest states {docs:,}"
+        yield f"has {counted(len(ids), 'document')}, but the manifest states {docs:,}"
     if len(ids) and bool((np.asarray(ids[1:]) <= ids[:-1]).any()):
-        yield "its ids do not ascend"
+        yield "its ids are not in ascending order"
 
 
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
     "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for other
-    folders, and all but "kind" for a tokenizer and a preset. The numbers of a pruned step, which has no documents, are
-    0.
+    folders. For a tokenizer or a preset, all values except "kind" are None. For a pruned step, which has no documents,
+    the numbers are 0.
     """
     if kind := kind_of(url):
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}

@@ -1,4 +1,4 @@
-"""Check that folders of tokenizers, and preset folders of `fit-language`, are still as they were written."""
+"""Check that folders of tokenizers, and preset folders of `fit-language`, are unchanged since they were written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRESET_AGAIN = "`dataprep fit-language` with the same samples recreates it"
 
 
 def kind_of(url: str) -> str | None:
-    """Return "tokenizer" or "preset" for a folder of one that states its bytes; else None."""
+    """Return "tokenizer" or "preset" for such a folder with a receipt of its files; else None."""
     if files.exists(files.join(url, RECORD)) and files.exists(files.join(url, CLASSIFIER)):
         return PRESET_KIND
     both = files.exists(files.join(url, TOKENIZER)) and files.exists(files.join(url, RECEIPT))

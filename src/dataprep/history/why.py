@@ -44,7 +44,7 @@ class Fate:
 
     @property
     def home(self) -> str | None:
-        """The path of the Dataset of the document finally kept, if that is of another run; None: of this run."""
+        """The path of the Dataset of the document finally kept, if it belongs to another run; None: this run."""
         return self.drops[-1].duplicate_of_dataset if self.drops else None
 
 

@@ -36,7 +36,7 @@ DiffSide = list[DiffRun]
 def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
     """Return each of two texts as a list of DiffRun (consecutive words): the changed words, and the words around them.
 
-    The runs of a list have about `max_chars` characters at most in total.
+    The runs of a list have in total at most about `max_chars` characters.
 
     >>> word_diff("one two three", "one four three")[0]
     [DiffRun(kind='same', text='one '), DiffRun(kind='changed', text='two '), DiffRun(kind='same', text='three')]
@@ -72,7 +72,7 @@ def _runs(a: list[str], b: list[str]) -> list[tuple[bool, int, int, int, int]]:
 
 
 def _same(words: list[str], *, first: bool, last: bool) -> DiffSide:
-    """Return an equal run: whole if short, else only the words next to a change."""
+    """Return an equal run: the whole run if it is short, else only the words next to a change."""
     if len(words) <= 2 * AROUND + 16 or (first and last):
         return [DiffRun(SAME, "".join(words))]
     before = [] if first else [DiffRun(SAME, "".join(words[:AROUND]))]

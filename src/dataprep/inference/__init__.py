@@ -1,1 +1,1 @@
-"""A trained model to talk to: tokenizer, chat template, terminal, web page, and the files of other programs."""
+"""Use a trained model: tokenizer, chat template, terminal, web page, and the files of other programs."""

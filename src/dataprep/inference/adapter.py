@@ -1,4 +1,4 @@
-"""LoRA adapters in the files of PEFT: adapter_config.json and adapter_model.safetensors."""
+"""Read and write LoRA adapters in PEFT's files: adapter_config.json and adapter_model.safetensors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def export_adapter(
     """Write the low-rank updates of a LoRA run, without the base, to the folder `out` in PEFT's files; return `out`.
 
     - model: the folder of the run, or a checkpoint.
-    - base: name or path of the base model in Hugging Face's form, which PEFT is to load; "": none is written.
+    - base: name or path of the base model in Hugging Face's format, which PEFT loads; "": no name is written.
 
     Raises PlanError if the run did not use LoRA, or also trained its embedding.
 
@@ -60,7 +60,7 @@ def export_adapter(
         msg = f"{model} also trained its embedding, which an adapter does not contain; export the complete model"
         raise PlanError(msg)
     if architecture_of(config.model, model).weights is not llama.weights:
-        msg = f"{model} has the names of GPT-2, which an adapter here does not have; export the model itself"
+        msg = f"{model} has GPT-2's parameter names, for which no adapter can be written; export the model itself"
         raise PlanError(msg)
     tensors = {}
     for n, layer, projection, change in changes(loaded):
@@ -134,7 +134,7 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
                 a, b = (tensors.get(name, torch.empty(0, 0)).to(weight) for name in names)
                 part = weight[these]
                 if (len(b), len(a), a.shape[1]) != (part.shape[0], b.shape[1], part.shape[1]):
-                    msg = f"{where} has updates of other shapes than {projection} here; pass the adapter's base model"
+                    msg = f"{where} has updates whose shapes do not fit {projection}; pass the adapter's base model"
                     raise PlanError(msg)
                 found.append((part, a, b))
     if left:

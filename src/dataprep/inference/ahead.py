@@ -1,4 +1,4 @@
-"""Make an answer in a thread, ahead of a reader who may be slow, so that the model is free when the answer is made."""
+"""Generate an answer in a thread, ahead of a possibly slow reader, so that the model is free once it is complete."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def ahead(
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as a sentence to show: its message, or for an unexpected one its type and line of code.
+    """Return the sentence to show for an error: its message or, for an unexpected error, its type and line of code.
 
-    The message of an unexpected error is left out, since it may contain words of the conversation.
+    The message of an unexpected error is left out, because it may contain words of the conversation.
     """
     if isinstance(error, DataprepError):
         return shown(str(error))

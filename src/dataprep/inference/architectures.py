@@ -1,6 +1,6 @@
-"""The published architectures that an exported model can have: which settings each of them holds, and its files.
+"""The published architectures that an exported model can have, with their settings and their files.
 
-Most are Llama with a setting more, and have its names of weights (`llama`); GPT-2 has its own (`gpt2`).
+Most are Llama with one more setting, and use Llama's weight names (`llama`); GPT-2 has its own names (`gpt2`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Architecture(NamedTuple):
 
     Attributes:
         model_type: its name in config.json.
-        wants: {setting: value} of those that differ from Llama's.
+        wants: {setting: value} for the settings that differ from Llama's.
         free: settings that may have any value.
         by_layer: {setting that may differ between layers: the values that it may have}.
         config: function that returns the content of config.json, without the ids that begin and end a text.
@@ -45,7 +45,7 @@ class Architecture(NamedTuple):
     by_layer: Mapping[str, Collection[Any]] = {}
 
     def unlike(self, config: ModelConfig) -> list[str]:
-        """Return the settings of a model that this architecture does not have."""
+        """Return the settings of a model that this architecture does not support."""
         plain = asdict(ModelConfig()) | {**self.wants}
         every = asdict(config).items()
         return [f"{name}={value!r}" for name, value in every if not self._has(name, value, plain[name])]
@@ -59,7 +59,7 @@ class Architecture(NamedTuple):
 
 
 def _like_llama(model_type: str, name: str, more: Callable[[ModelConfig], dict[str, Any]]) -> Callable[[GPT], Any]:
-    """Return the function that makes config.json of an architecture with Llama's settings and some more."""
+    """Return the function that makes config.json of an architecture with Llama's settings and further ones."""
 
     def config(model: GPT) -> dict[str, Any]:
         return llama.config_of(model) | {"architectures": [name], "model_type": model_type} | more(model.config)

@@ -130,7 +130,7 @@ def _question(url: str, n: int, line: bytes) -> Question:
         raise ReadError(msg, url) from e
     prompts = [name for name in PROMPTS if isinstance(row, dict) and name in row]
     if len(prompts) != 1 or not isinstance(row[prompts[0]], str):
-        msg = f"line {n:,} must have a text `prompt` or `question`, and only one of them"
+        msg = f"line {n:,} must have either a `prompt` or a `question`, as text"
         raise ReadError(msg, url)
     choices, answer = row.get("choices"), row.get("answer")
     if not (isinstance(choices, list) and len(choices) > 1 and all(isinstance(c, str) and c for c in choices)):
@@ -221,7 +221,7 @@ def _between(prompt: str, choice: str, join: str) -> str:
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    """Return the length of the longest beginning that two lists share."""
+    """Return the length of the longest common prefix of two lists."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
@@ -229,7 +229,7 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
 def _nats(
     loaded: ChatModel, rows: Sequence[tuple[list[int], int]], batch: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return -log of the probability of each row's ids from its offset on, float64[rows]."""
+    """Return the negative log-probability of each row's ids from its offset on, float64[rows]."""
     model, found = loaded.model, np.zeros(len(rows))
     order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))  # little padding
     for i in range(0, len(order), batch):

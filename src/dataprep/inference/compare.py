@@ -40,7 +40,7 @@ class PersonaReport:
     """A comparison of a base model with the fine-tuned model on the same held-out answers.
 
     Attributes:
-        split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty.
+        split: the split of the held-out dialogues; "" if there are none; in that case, all other fields are empty.
         n_answers: the number of held-out answers; each model wrote its own version of each.
         loss: {"base" or "tuned": the loss of the model on the tokens of the held-out answers}.
         bits_per_byte: {"base" or "tuned": the loss in bits per byte of the answers' text, without the special tokens
@@ -112,7 +112,7 @@ def compare(
         base: the folder of the base model.
         tuned: the folder of the fine-tuned model.
         answers: the token shards. The validation split is used, or the test split if there is none.
-        docs: the Dataset of the shards, whose column `conversation` groups windows by conversation; None: each window
+        docs: the Dataset of the shards, whose `conversation` column groups windows by conversation; None: each window
             is a conversation.
     """
     side = next((s for s in ("val", "test") if answers.split(s).n_tokens > 1), "")
@@ -155,7 +155,7 @@ def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int
     Args:
         held: the split; the documents are spread evenly over it.
         tok: the tokenizer.
-        most: the maximum number of ids to return per document, those directly before the answer.
+        most: the maximum number of ids to return per document; these are directly before the answer.
     """
     asked, real = [], []
     masks, before = held.masks(), np.cumsum([0, *(s.documents for s in held.shards)])
@@ -207,7 +207,7 @@ def copied_spans(written: Sequence[str], known: Iterator[str]) -> list[dict[str,
 
 
 def _runs(words: list[str], counts: dict[str, int]) -> dict[str, int]:
-    """Return the longest runs of words whose sequences of `SPAN` words all have counts, with the first count."""
+    """Return the longest runs of words of which every sequence of `SPAN` words has a count, with the first count."""
     spans: dict[str, int] = {}
     start, n = 0, len(words) - SPAN + 1
     while start < n:

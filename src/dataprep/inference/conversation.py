@@ -1,4 +1,4 @@
-"""`Conversation`: a dialogue with a model, its history in the chat template, as long as the context allows."""
+"""`Conversation`: a dialogue with a model, with as much history in the chat template as the context allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Conversation:
         how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed + n.
         max_tokens: the maximum number of tokens per answer.
         system: the text of the system's turn, "" for none.
-        history: turns of {role, content} without the system's, the oldest first.
+        history: turns of {role, content} without the system's turn, the oldest first.
         n_answers: the number of answers so far.
 
     >>> talk = Conversation(ChatModel.load("out/tomas/model"))
@@ -98,9 +98,9 @@ class Conversation:
     def _fitting(self) -> list[int]:
         """Return the ids of the system's turn and of the newest turns that leave half the context for the answer.
 
-        If `max_tokens` is less than half the context, only this number of tokens is reserved for the answer. A turn of
-        the user that does not fit alone loses its beginning. The search begins at the newest turn, so the time depends
-        on the turns that fit and not on the whole history; tests/twins/fitting.py is the slow reference.
+        If `max_tokens` is less than half the context, only this number of tokens is reserved for the answer. If a
+        user's turn alone does not fit, its beginning is removed. The search begins at the newest turn, so the time
+        depends on the turns that fit and not on the whole history; tests/twins/fitting.py is the slow reference.
         """
         system = [{"role": "system", "content": self.system}] if self.system else []
         most = self.model.context - min(self.max_tokens, self.model.context // 2)
@@ -119,7 +119,7 @@ class Conversation:
         return found or self._cut(system, most)
 
     def _cut(self, system: list[Message], most: int) -> list[int]:
-        """Return at most `most` ids: those of the system's turn, and of the last turn without its beginning."""
+        """Return at most `most` ids: the system's turn, and the end of the last turn."""
         turn, token_bytes = self.history[-1], self.model.tok.token_bytes
         data, tokens = turn["content"].encode(), self.model.tok.encode(turn["content"])
         spare = most - len(self.model.prompt([*system, {**turn, "content": ""}]))
@@ -131,7 +131,7 @@ class Conversation:
                 return ids
             spare -= len(ids) - most
         msg = (
-            f"the system's text is too long for this model, whose context is {self.model.context:,} tokens; shorten it "
+            f"the system prompt is too long for this model, whose context is {self.model.context:,} tokens; shorten it "
             "with /system"
         )
         raise PlanError(msg)

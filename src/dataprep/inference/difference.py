@@ -1,4 +1,4 @@
-"""The difference between two models' losses on the same conversations, and whether it is more than chance."""
+"""The difference between two models' losses on the same conversations, and whether it is significant."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Difference = tuple[float, float | None, float | None]
 
 
 def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
-    """Return how much lower or higher a loss per token (or byte) is for the tuned model, as (difference, low, high).
+    """Return the difference, tuned minus base, of the loss per token (or byte), as (difference, low, high).
 
-    `low` and `high` bound a 95 % interval, by a bootstrap over the conversations, widened for their number as Student's
-    t; both are None for fewer than `FEW` conversations.
+    `low` and `high` bound a 95 % interval, computed by a bootstrap over the conversations and widened, like Student's
+    t, for their number. Both are None for fewer than `FEW` conversations.
 
     Args:
         base: float64[n], the summed loss of the base model on each conversation.
@@ -50,7 +50,7 @@ def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
 def verdict(name: str, found: Sequence[float | None], n: int) -> str:
     """Return a sentence about a result of `interval`; it calls a model better only if the interval is on one side of 0.
 
-    The sentence is about these two models. Models that are trained in the same way from other seeds may differ by more.
+    The sentence is about these two models only. Models trained in the same way with other seeds may differ by more.
 
     - name: the name of the measure.
     - n: the number of conversations.

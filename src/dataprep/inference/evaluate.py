@@ -1,4 +1,4 @@
-"""Evaluate a trained model on token shards: loss, perplexity and bits per byte, in all and per source or language.
+"""Evaluate a trained model on token shards: loss, perplexity and bits per byte, in total and per source or language.
 
 torch is imported in the calls.
 """
@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _checked(shards: Shards, split: str) -> str:
-    """Return `split`. Raises PlanError if the shards have no such split, or only one token in it."""
+    """Return `split`. Raises PlanError if the shards lack this split, or if it has only one token."""
     there = [name for name in ("train", "val", "test") if shards.split(name).n_tokens > 1]
     if split not in there:
         other = f"choose one of {', '.join(there)} (--split)" if there else "encode documents first"

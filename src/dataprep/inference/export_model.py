@@ -1,4 +1,4 @@
-"""Export: a trained model as a Hugging Face folder, which `transformers` opens."""
+"""Export a trained model as a Hugging Face folder, which `transformers` opens."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def export_model(
     - model: the folder of a run, a checkpoint or a Hugging Face folder; the low-rank updates of a LoRA run are added to
       its weights.
     - adapter: the folder of a LoRA adapter to add.
-    - gguf: write model.gguf too, for llama.cpp, in float32.
+    - gguf: whether to also write model.gguf, for llama.cpp, in float32.
 
-    Raises PlanError if no such type has the model's parts, the adapter was trained on another base,
-    llama.cpp does not know how the tokenizer cuts words, or `out` holds other files. An earlier export in `out` is
+    Raises PlanError if no such type has the model's parts, if the adapter was trained on another base, if llama.cpp
+    does not support the tokenizer's rule for cutting words, or if `out` has other files. An earlier export in `out` is
     replaced when all files are complete.
 
     >>> export_model("out/tomas/model", "out/tomas/hf")

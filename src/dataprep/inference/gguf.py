@@ -2,7 +2,8 @@
 
 The file has the weights in float32, the tokenizer and the chat template. llama.cpp divides texts into words by rules
 that it knows by name, so a tokenizer with another rule, such as the default `words`, cannot be written. In llama.cpp,
-rotary positions rotate neighbouring channels of a head, not its halves, so the rows of queries and keys are reordered.
+rotary positions rotate neighbouring channels of a head instead of its halves, so the rows of queries and keys are
+reordered.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ F32 = npt.NDArray[np.float32]
 
 
 def check_gguf(tok: Tokenizer | None, where: object) -> None:
-    """Raise PlanError unless llama.cpp knows how the tokenizer `tok` cuts words, and the extra is installed.
+    """Raise PlanError unless llama.cpp can cut words like the tokenizer `tok`, and the extra is installed.
 
     - where: the model, for messages.
     """
@@ -49,10 +50,10 @@ def check_gguf(tok: Tokenizer | None, where: object) -> None:
         msg = f"{where} has no tokenizer, which a GGUF file must have; copy the tokenizer.json of its shards there"
         raise PlanError(msg)
     if isinstance(tok, LibraryTokenizer):
-        msg = f"{where} has a tokenizer of another library; export it without GGUF, and convert the folder with "
+        msg = f"{where} has a tokenizer from another library; export it without GGUF, and convert the folder with "
         raise PlanError(msg + "llama.cpp's convert_hf_to_gguf.py")
     if machine_name(tok.pattern) not in RULES:
-        msg = f"{where} has a tokenizer that cuts words as llama.cpp cannot ({tok.pattern!r}); train one with "
+        msg = f"{where} has a tokenizer whose pattern llama.cpp does not know ({tok.pattern!r}); train one with "
         raise PlanError(msg + 'pattern="gpt2", "gpt4" or "llama3", or export the model without GGUF')
 
 

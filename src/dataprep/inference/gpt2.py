@@ -1,7 +1,7 @@
 """Convert the shape and weights of a model to those of a GPT-2 model in Hugging Face's files.
 
-GPT-2 has learned positions, LayerNorm, GELU and biases; a model without biases has zeros there. Its matrices are
-transposed.
+GPT-2 has learned positions, LayerNorm, GELU and biases; for a model without biases, zeros are written. Matrices are
+stored transposed.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
     """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
 
     A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
-    trainer that ignores weights learns it again. Splits without windows have no file. The returned number counts the
-    answers to be learned.
+    trainer that ignores weights learns such an answer again. Splits without windows have no file. The returned number
+    counts the answers to be learned.
 
     - specials: special tokens; if a message contains one of them, or a text of the same form, a space is added after
-      its first character, since other trainers would encode it as a token.
+      its first character, because other trainers would encode it as a token.
     """
     typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
     work = key([3, windows.key, typed.pattern])
@@ -78,7 +78,7 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def repeated_windows(windows: Dataset) -> tuple[int, int]:
-    """Return the number of held-out windows, and of those whose messages are also those of a training window."""
+    """Return the number of held-out windows, and how many of them have the same messages as a training window."""
     words: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}  # by whether it is held out
     for part in windows.parts:
         for batch in part.batches(["messages", "side"]):

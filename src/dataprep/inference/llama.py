@@ -1,7 +1,8 @@
 """Convert the shape and weights of a model to those of a Llama model in Hugging Face's files, and back.
 
-Both models make the same computation: RMSNorm before each layer, rotary positions of the halves of a head, SwiGLU, no
-biases. They differ in names, and here some projections are rows of one matrix (`dataprep.train.lora.projections`).
+Both models perform the same computation: RMSNorm before each layer, rotary positions of the halves of a head, SwiGLU,
+no biases. They differ in names; in dataprep, some projections are also rows of one matrix
+(`dataprep.train.lora.projections`).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
     for name, weight in wanted.items():
         given = tensors[name][: len(weight)] if name in OF_VOCABULARY else tensors[name]
         if given.shape != weight.shape:
-            msg = f"has {name} of shape {tuple(given.shape)} and must have {tuple(weight.shape)}, as config.json states"
+            msg = f"has {name} of shape {tuple(given.shape)}, but config.json requires {tuple(weight.shape)}"
             raise ReadError(msg, where)
         weight.copy_(given)
 
@@ -115,7 +116,7 @@ def config_of(model: GPT) -> dict[str, Any]:
 
 
 def _rotation(shape: ModelConfig) -> dict[str, Any]:
-    """Return the settings of rotary positions, with their scaling; "ntk" is another base."""
+    """Return the settings of rotary positions, with their scaling; for "ntk", the base is changed."""
     base, factor, width = shape.rope_base, shape.rope_factor, shape.d_head
     scaled: dict[str, dict[str, Any]] = {
         "none": {"rope_type": "default"},

@@ -124,7 +124,7 @@ class MessageLines(ConversationLines):
 
 
 def all_columns(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages with all fields of the column `messages`; those that are missing are None."""
+    """Return messages with all fields of the `messages` column; missing fields are None."""
     return [{name: m.get(name) for name in ("role", "name", "content", "weight")} for m in messages]
 
 
@@ -155,12 +155,12 @@ def encode_messages(
         model: the folder of a run, a checkpoint, a Hugging Face folder, or the result of `open_model`.
         out: the folder for `messages` and `shards`; finished work in it is not repeated.
         template: "course", "chatml" or a Jinja chat template; None: the template of the model. Special tokens of the
-            template that the tokenizer lacks are added at its end.
+            template that the tokenizer lacks are appended to its vocabulary.
         val: the fraction of the conversations to hold out.
         replace: whether to overwrite the shards of other lines in `out`.
 
     Raises:
-        PlanError: no line has a conversation to learn from (nothing is left in `out` then), or the model has no
+        PlanError: no line has a conversation to learn from (then nothing remains in `out`), or the model has no
             template and none is given.
         StaleOutput: `out` has shards of other lines or settings, and `replace` is False.
 
@@ -188,7 +188,7 @@ def encode_lines(
         template: as in `encode_messages`.
         val: as in `encode_messages`.
         replace: as in `encode_messages`.
-        quiet: whether dropped lines are not logged.
+        quiet: True to log no dropped lines.
     """
     split = Split(val=val)
     saved = (model if isinstance(model, tuple) else open_model(model))[1]
@@ -247,7 +247,7 @@ def _report(messages: Dataset, lines: Sequence[str], form: str, *, quiet: bool) 
 
 
 def are_messages(path: str) -> bool:
-    """Return whether a path is that of messages, a file or a name of JSON Lines, and not a folder of token shards."""
+    """Return whether a path is of messages (a file, or a name of JSON Lines), and not a folder of token shards."""
     return bool(SUFFIX.search(path) or os.path.isfile(path)) and not os.path.isdir(path)
 
 
@@ -289,7 +289,7 @@ def encoded_sets(
 
 
 def check_alone(how: str) -> None:
-    """Raise PlanError, with how to write token shards, if torchrun started several processes: only one may write."""
+    """Raise PlanError, with instructions to write token shards, if torchrun started several processes."""
     if launched().ranks > 1:
         msg = f"torchrun needs token shards, not messages; write them first with {how}"
         raise PlanError(msg)

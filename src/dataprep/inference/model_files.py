@@ -1,4 +1,4 @@
-"""Files of models in Hugging Face's folders: JSON and safetensors, written completely or not at all."""
+"""Read and write files of models in Hugging Face folders: JSON and safetensors, written atomically."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPORTED = {
 
 @contextlib.contextmanager
 def new_folder(out: str | os.PathLike[str], kind: str, ours: str) -> Iterator[Path]:
-    """Yield the folder for the files of an export; they replace those of an earlier one in `out` when the block ends.
+    """Yield the folder for the files of an export; they replace an earlier export in `out` when the block ends.
 
     - kind: MODEL or ADAPTER.
     - ours: the name of a file that every complete export has. An export, complete or stopped, may be replaced if the

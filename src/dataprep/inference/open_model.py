@@ -31,7 +31,7 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 
 
 def begin_with(end: str) -> str:
-    """Return the beginning of an exported chat template: rows begin with the separator `end`, and so do prompts."""
+    """Return the beginning of an exported chat template, which begins prompts with the separator `end`, like rows."""
     return "{{ " + json.dumps(end) + " }}"
 
 
@@ -44,8 +44,8 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     """Return (model, other content) of a checkpoint, of a run's folder, or of a Hugging Face folder.
 
     The result is that of `load_model`; the other content also has the key `path`. A Hugging Face folder must contain
-    safetensors weights with model type llama; the weights are converted to float32. The model's context is 2,048 tokens
-    at most; a longer one may be set for training.
+    safetensors weights with model type llama; the weights are converted to float32. The model's context is limited to
+    2,048 tokens; a longer context may be set for training.
 
     Raises PlanError if the model has another architecture, ReadError if a file is missing or damaged.
 
@@ -81,7 +81,7 @@ def _open_hugging_face(folder: Path, device: str) -> Loaded:
 
 
 def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
-    """Return the value of `init_from` for `train`: the model in a Hugging Face folder, or any other path as it is."""
+    """Return the value of `init_from` for `train`: the model in a Hugging Face folder; any other path unchanged."""
     if path is None:
         return None
     return open_model(path) if is_hugging_face(path) else os.fspath(path)

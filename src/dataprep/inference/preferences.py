@@ -38,7 +38,7 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class PreferenceLines(ConversationLines):
-    """Adds the column `messages`, a prompt with one of its two answers, to lines of JSON; drops lines without a pair.
+    """Adds the `messages` column, a prompt with one of its two answers, to JSON lines; drops lines without a pair.
 
     Attributes:
         side: "chosen" or "rejected".

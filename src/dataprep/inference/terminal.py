@@ -1,4 +1,4 @@
-"""A conversation in the terminal, or with lines from a pipe: prompts, commands, and answers as they are generated."""
+"""A conversation in the terminal, or with lines from a pipe: prompts, commands, and streamed answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 
 
 def replace_errors(*streams: IO[str]) -> None:
-    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for an invalid byte.
+    """Make text streams write "?" for a character that their encoding lacks, and read U+FFFD for an invalid byte.
 
     Args:
         streams: the streams to set; streams without an encoding are not changed.
@@ -107,7 +107,7 @@ class _Terminal:
             self._note(shown(str(e)))
 
     def _print(self, answer: Generator[str, None, None]) -> None:
-        """Print an answer as it is generated; Ctrl-C ends it, and in a pipe also the program."""
+        """Print an answer as it is generated; Ctrl-C ends the answer, and in a pipe also the program."""
         if self.live:
             print("\nmodel: ", end="", file=self.target, flush=True)
         try:
@@ -130,7 +130,7 @@ class _Terminal:
 
     def _system(self, text: str) -> None:
         self.talk.reset(text)
-        self._note("the conversation is cleared, and the system prompt is set" if text else "no system's text is set")
+        self._note("the conversation is cleared, and the system prompt is set" if text else "no system prompt is set")
 
     def _regen(self, _: str) -> None:
         self._print(self.talk.again())

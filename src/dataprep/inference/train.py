@@ -42,7 +42,7 @@ def train(
     Args:
         shards: the folder of token shards; or a file of JSON Lines of messages, {"messages": [{"role", "content"},
             ...]}, which is encoded for the model of `init_from` into OUT/data; or several of these, as {name: folder or
-            file} or as texts NAME=FOLDER. The setting `weights` of the config contains the shares of several sets.
+            file} or as texts NAME=FOLDER. The config's `weights` setting contains the shares of several sets.
         out: the folder of the run.
         config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None: "tiny", or with `init_from` the
             config of that model.
@@ -54,7 +54,7 @@ def train(
         template: the chat template for messages: "course", "chatml" or a Jinja template; None: the template of the
             model.
         val: the fraction of conversations that is held out; None: 0.05.
-        resume: whether to resume a run in `out`; False replaces it by a new run.
+        resume: whether to resume a run in `out`; False replaces that run with a new one.
         stop_at: the step after which a checkpoint is written and the call returns.
         quiet: whether to print no progress.
         plot: whether to draw the loss curve on the terminal.
@@ -62,7 +62,7 @@ def train(
 
     Raises:
         PlanError: torch is not installed, a setting is wrong, or the data does not fit the model.
-        StaleOutput: `out` has a run of other data or another config.
+        StaleOutput: `out` has a run on other data or with another config.
         InUse: another process trains into `out`.
 
     >>> dp.train("work/shards", out="work/model", config="tiny", settings=["steps=500"]).bits_per_byte

@@ -1,11 +1,11 @@
-"""Train a persona: a base model on all conversations, then, from it, a model that learns one person's answers only.
+"""Train a persona: a base model on all conversations, and from it a model that learns one person's answers.
 
     OUT/base       learned all conversations as plain text, and the person's conversations in the chat template
-    OUT/model      begins with it and learns the person's answers, mixed with plain conversations (replay)
-    OUT/model/report.json   the two side by side on held-out conversations (`compare`)
+    OUT/model      starts from OUT/base and learns the person's answers, mixed with plain conversations (replay)
+    OUT/model/report.json   comparison of both models on held-out conversations (`compare`)
 
 Neither model is trained on the conversations of the validation and test splits. A stopped run resumes, and finished
-work is not repeated; if OUT has a model of other data or settings, it is trained again.
+work is not repeated; a model in OUT with other data or settings is trained again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if not 0 <= self.replay < 1:
-            msg = f"replay={self.replay} must be a share from 0 to below 1"
+            msg = f"replay={self.replay} must be a share: at least 0 and less than 1"
             raise PlanError(msg)
 
     def check(self) -> None:
@@ -127,7 +127,7 @@ def tune(
         transcripts: the token shards of all conversations as text, with the same tokenizer and split.
         out: the folder of both models.
         how: the settings; None: `Tuning()`.
-        windows: the Dataset of `answers`, from which the comparison learns which windows belong to one conversation;
+        windows: the Dataset of `answers`, which states the windows that belong to one conversation, for the comparison;
             None: each window is a conversation.
         quiet: whether to print no progress.
 
@@ -147,7 +147,7 @@ def tune(
 
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
-    """Return the config to train the base: all tokens are targets, rows hold the longest window, and epochs are few."""
+    """Return the config of the base training: all tokens are targets, rows fit the longest window, few epochs."""
     context = 16 * math.ceil(max(_longest(answers), 64) / 16) if how.init_from is None else None
     config = how.config(beginning(how.init_from), context)
     n_tokens = sum(s.split("train").n_tokens for s in (answers, transcripts))
@@ -166,7 +166,7 @@ def tuned_config(answers: Shards, how: Tuning, base: TrainConfig) -> TrainConfig
 
 
 def _in_steps(config: TrainConfig, n_tokens: float) -> TrainConfig:
-    """Return the config with the steps that read this number of tokens, or with its own steps if they are fewer."""
+    """Return the config with the number of steps that read this number of tokens, or its own number if smaller."""
     steps = max(1, math.ceil(n_tokens / (config.batch * config.model.context)))
     steps = steps if config.steps is None else min(config.steps, steps)
     every = max(1, steps // 4)
@@ -189,7 +189,7 @@ def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | L
 
 
 def _compared(base: str, model: str, answers: Shards, windows: Dataset | None) -> PersonaReport:
-    """Return the comparison, from report.json if it is of these models and shards."""
+    """Return the comparison; read it from report.json if that is of these models and shards."""
     from dataprep.train import checkpoint
 
     newest = [str(checkpoint.found(Path(folder))[-1]) for folder in (base, model)]

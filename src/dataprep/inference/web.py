@@ -1,10 +1,10 @@
-"""A web page to talk to a model, served to this machine by Python's standard library; the page loads no other file.
+"""A web page to chat with a model, served on this machine by Python's standard library; it loads no other file.
 
 An answer is generated independently of the speed of its reader (`ahead`), so a slow reader does not block the model. An
-error of the model is one sentence, on the page and in the terminal, and the server continues.
+error of the model is shown as one sentence, on the page and in the terminal, and the server continues.
 
-Pages of other sites must not be able to use the model (`shown/page_server.py`): the Host header must be an IP address
-or a known name. The history of the conversation is stored in the page, not by the server.
+To prevent pages of other sites from using the model (`shown/page_server.py`), the Host header must be an IP address or
+a known name. The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations

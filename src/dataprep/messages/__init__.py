@@ -1,4 +1,4 @@
-"""Stages on messages, the documents that chat readers make: clean and join them, hide people, make training turns.
+"""Stages for messages, the documents of chat readers: clean and join them, hide people, make training turns.
 
-Stages know the message columns by name only (`read/chats/messages.py` lists them), not the readers.
+Stages depend only on the names of message columns (`read/chats/messages.py` lists them), not on the readers.
 """

@@ -1,6 +1,6 @@
 """NormalizeArabic: write variants of Arabic letters in one form.
 
-Use it on copies that are compared (deduplication, search), or if a model should see one form; each switch removes
+Use it on copies that are compared (deduplication, search), or if a model should see a single form. Each switch removes
 differences that the author may have made on purpose.
 
 Slow reference for the tests: tests/twins/arabic.py

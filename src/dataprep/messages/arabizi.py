@@ -1,6 +1,6 @@
 """NormalizeArabizi: write spelling variants of Arabizi (Arabic in Latin letters and digits) in one form.
 
-Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch removes
+Use it on copies that are compared (deduplication, search), or if a model should see a single form. Each switch removes
 differences that the author may have made on purpose.
 
 Slow reference for the tests: tests/twins/arabizi.py
@@ -45,15 +45,15 @@ class NormalizeArabizi(Stage):
         heh: whether to write 7 as h, which makes two sounds one letter.
         sheen: whether to write ch and x as sh.
         repeats: whether to write three or more of the same letter as one.
-        doubles: whether to write two of the same letter as one, too.
+        doubles: whether to also write two of the same letter as one.
         vowels: whether to write ou and o as u, y as i and w as u, and to remove e. The result is meant for comparison
             and is hardly readable.
-        language: the value of the column `language` of the messages to change, since French and English use ch and x,
-            too; None: all messages are changed.
+        language: the value of the `language` column in messages to change, because French and English also use ch and
+            x; None: all messages are changed.
 
-    Only words of ASCII letters and digits that contain a letter change: not 2024, B2B1200, 5dh, 9h or été. Changed
-    words are counted as arabizi.digits, arabizi.heh and so on. docs/chats-safety.md has measurements. Raises PlanError
-    if `language` is not a language tag.
+    Only words of ASCII letters and digits that contain a letter are changed, for example not 2024, B2B1200, 5dh, 9h or
+    été. Changed words are counted as arabizi.digits, arabizi.heh and so on. docs/chats-safety.md has measurements.
+    Raises PlanError if `language` is not a language tag.
     """
 
     digits: bool = False
@@ -89,7 +89,7 @@ class NormalizeArabizi(Stage):
 
 
 def _is(languages: pa.Array, language: str) -> Any:
-    """Return which messages have a language, in any spelling of its tag; bool[n]."""
+    """Return which messages are in a language, in any spelling of its tag; bool[n]."""
     names = pa.array(tag_of(language, "language=").spellings, pa.string())
     return np.asarray(pc.is_in(languages.cast(pa.string()), names)).astype(bool)
 
@@ -101,7 +101,7 @@ def _lower(b: Int) -> Int:
 
 @kernel
 def _is_word(data: U8, start: Int, stop: Int, units: I64) -> bool:
-    """Return whether an ASCII word may be Arabizi: with a letter, no two digits in a row, no unit (5dh)."""
+    """Return whether an ASCII word may be Arabizi: it has a letter, no two digits in a row, and is not a unit (5dh)."""
     letters, row, unit_letters = 0, 0, np.int64(0)
     for i in range(start, stop):
         is_digit = 48 <= data[i] <= 57

@@ -1,4 +1,4 @@
-"""Captions of pictures and files: the part of a media message that a person wrote."""
+"""Extract captions of pictures and files: the part of a media message that a person wrote."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def caption(text: str, meta: str) -> str:
 def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
     """Find media messages with a caption; return (bool[n], which rows they are; texts with the captions in these rows).
 
-    - kinds: the kinds of messages that are kept in any case; their texts are not replaced.
+    - kinds: the kinds of messages that are always kept; their texts are not replaced.
     """
     kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
     media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))

@@ -38,7 +38,7 @@ class _Rule(NamedTuple):
     Attributes:
         find: the search for the text to replace; None: the search for laughter.
         new: the text that replaces it.
-        alone: whether the white space next to removed text is kept.
+        alone: whether white space next to removed text is kept.
     """
 
     name: str

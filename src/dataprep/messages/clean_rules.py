@@ -1,8 +1,8 @@
-"""The rules of CleanMessages: patterns for links, mentions, laughter and others, and where they are searched.
+"""The rules of CleanMessages: patterns for links, mentions, laughter and so on, and the texts to search for each.
 
 A rule works on many messages at once. A compiled search (`clean_spans.py`) finds the words or characters at which a
-match is possible; the patterns, which take linear time, are tried only there. Phones, emoji and edit marks are searched
-in the chosen messages, joined by the character BETWEEN, which no match spans.
+match is possible; the patterns, which take linear time, are tried only at these positions. Phones, emoji and edit marks
+are searched in the chosen messages, joined by the character BETWEEN, which no match spans.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Texts(NamedTuple):
         return self._spliced(spans, ends, np.frombuffer(b"".join(news), np.uint8))
 
     def without(self, spans: I64) -> Texts:
-        """Return the texts without the spans, without brackets around them, and without white space left double."""
+        """Return the texts without the spans, brackets around them, and white space that would be doubled."""
         spans, glue = C.widened(*self, self._with_brackets(spans), classes())
         return self._spliced(spans, glue, np.frombuffer(b" " * int(glue[-1]), np.uint8))
 
@@ -69,7 +69,7 @@ class Texts(NamedTuple):
         return B.strings(*splice(*self, spans, ends[:-1].copy(), ends[1:].copy(), news))
 
     def bytes_in(self, some: bytes) -> I64:
-        """Return the spans of the bytes that are one of one or two."""
+        """Return the spans of the bytes that equal one of the given one or two bytes."""
         first, last = self.offsets[0], self.offsets[-1]
         data = self.data[first:last]
         at = first + np.flatnonzero((data == some[0]) | (data == some[-1]))
@@ -89,7 +89,7 @@ def _array(spans: Iterable[Span]) -> I64:
 
 
 def in_words(flag: int, find: Callable[[str], Iterable[Span]]) -> Find:
-    """Return a search of the words with a sign of a link (flag: LINK) or an at sign (AT), each word by itself."""
+    """Return a search in single words, namely words with a sign of a link (flag: LINK) or an at sign (AT)."""
 
     def search(texts: Texts, rows: I64) -> I64:
         view, found = memoryview(texts.data), []  # type: ignore[arg-type]

@@ -207,8 +207,8 @@ def united(offsets: I64, data: U8, spans: I64, texts: I64) -> Int:
 def widened(offsets: I64, data: U8, found: I64, classes: U16) -> tuple[I64, I64]:
     """Return spans with the white space that is removed with them, and int64[m + 1]: see `glue`.
 
-    Spans that touch are united. `glue` rises by 1 at each span in whose place a space must stay, since letters or
-    digits would be joined; at other spans it is unchanged.
+    Spans that touch are united. `glue` rises by 1 at each span that must leave a space, because letters or digits would
+    otherwise be joined; at other spans it is unchanged.
 
     - found: the spans to remove.
     """

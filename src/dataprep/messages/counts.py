@@ -1,4 +1,4 @@
-"""The counts of `MessageStats`, and those of `Pseudonyms` in a dry run: names, and tables for report and terminal.
+"""The counts of `MessageStats`, and of `Pseudonyms` in a dry run: names, and tables for report and terminal.
 
 This module loads no kernels.
 """

@@ -1,7 +1,7 @@
-"""Count the words of a person that a model learns from windows of turns, and, by reason, those that it does not learn.
+"""Count the words of a person that a model learns from windows of turns, and the words not learned, by reason.
 
-A message that several exports have is counted once. A word is a run of letters or of digits; in scripts without spaces
-each letter is a word. Links have no words.
+A message in several exports is counted once. A word is a run of letters or of digits; in scripts without spaces each
+letter is a word. Links have no words.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def learned_words(
 
     - docs: the exports.
     - messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
-    - windows: the training examples made from `messages`; those with another value than 0 in the column `side` are held
+    - windows: the training examples made from `messages`; those with a value other than 0 in the `side` column are held
       out.
     """
     wrote = pa.concat_tables(runner.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
@@ -168,7 +168,7 @@ def _cleaned(ids: Any, messages: Dataset) -> tuple[Any, Any]:
 
 
 def _windows_of(ids: Any, windows: Dataset) -> tuple[dict[int, int], dict[int, str]]:
-    """Return the window of each message in one, and the reason for each other message, by index in `ids`."""
+    """Return, by index in `ids`, the window of each message, or the reason why it is in none."""
     drops = windows.drops()
     at = pc.index_in(pa.array(ids), drops["id"].combine_chunks())
     found, lost = {}, {}

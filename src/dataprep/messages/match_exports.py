@@ -6,8 +6,8 @@ one are in the other, by minute and text. A person may send the same messages to
 different names are one chat only if
 
 - at least two authors, with the same names in both, wrote these messages, or
-- names differ (a contact was renamed), but nearly all messages are in both, each author of one is one author of the
-  other, there are at least two of them, and those with other names wrote at least three different texts.
+- names differ (a contact was renamed), but nearly all messages are in both, the authors correspond one to one, there
+  are at least two authors, and authors with different names wrote at least three distinct texts.
 
 Messages are compared by hashes of minute and text: the smallest 16,384 per export, a uniform sample, so memory is
 bounded. The result only decides which exports are compared; it drops nothing.
@@ -105,7 +105,7 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 
 
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
-    """Return the name of the chat of each export; exports that share messages get the chat name of the first of them.
+    """Return the name of the chat of each export; exports that share messages get the name of the first one.
 
     Args:
         spans: the summary of each export, a pair (chat, number of the file).
@@ -155,7 +155,7 @@ def smallest(rows: U64) -> U64:
 
 
 def sharing(hashes: list[U64]) -> set[tuple[int, int]]:
-    """Return pairs of exports that share a hash; if more than two share one, only pairs of neighbours."""
+    """Return pairs of exports that share a hash; if more than two exports share a hash, only pairs of neighbours."""
     every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
     owner = np.repeat(np.arange(len(hashes)), [len(one) for one in hashes])
     order = np.argsort(every, kind="stable")
@@ -189,7 +189,7 @@ class SharedMessages(NamedTuple):
         return cls(a[0, i] ^ a[1, i] * PRIMES[0], a[2, i], b[2, j], a.shape[1], b.shape[1])
 
     def clear(self) -> SharedMessages:
-        """Return those whose author is known in both exports."""
+        """Return the messages whose author is known in both exports."""
         known = (self.one != UNCLEAR) & (self.two != UNCLEAR)
         return self._replace(texts=self.texts[known], one=self.one[known], two=self.two[known])
 

@@ -1,16 +1,16 @@
-"""Overlaps: drop messages that an earlier export of the same chat has (`repeated.py` finds them).
+"""Overlaps: drop messages that an earlier export of the same chat contains (`repeated.py` finds them).
 
 Messages are compared as multisets: a message that occurs n times in one export and m times in another was sent max(n,
 m) times, so two "ok" in one minute remain two. Messages are equal if chat, author, time, kind and text are equal;
 hashes do not decide. Two differences between exports of one chat are ignored:
 
-- A file whose times have no seconds is compared by the minute, others by the second.
-- Media that is left out of an export has another first line ("<Media omitted>" for "IMG-1.jpg (file attached)") and
-  perhaps another kind; exact matches are paired first, then the rest of the media by the text after the first line.
+- A file whose times have no seconds is compared by the minute, other files by the second.
+- Media that is left out of an export has a different first line ("<Media omitted>" for "IMG-1.jpg (file attached)") and
+  perhaps a different kind. Exact matches are paired first, then the remaining media by the text after the first line.
 
-Of two equal messages the one with seconds is kept, else the one in the earlier file. A message in two exports is not
-recognised if it was deleted or edited between them, if the platform wrote it in two languages, if the clocks were in
-different zones, or if the chats have different names. With a people file, the names of one person are equal.
+Of two equal messages, the one with seconds is kept, or else the one in the earlier file. A message in two exports is
+not recognised if it was deleted or edited between them, if the platform wrote it in two languages, if the clocks were
+in different time zones, or if the chats have different names. With a people file, the names of one person are equal.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Overlaps(Estimator):
     """Drop messages that an earlier export of the same chat contains ("in_two_exports"); an Estimator.
 
     Put it directly after `read`, before texts are cleaned or people are renamed. Each file is an export. Two exports
-    are of one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`);
-    others are not compared. Messages are equal if author, time, kind and text are; two differences between exports are
-    ignored, and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped
-    messages names the kept one.
+    are of one chat if their values in the `chat` column are equal, or if they share messages (`match_exports.py`);
+    other exports are not compared. Messages are equal if author, time, kind and text are equal, apart from two ignored
+    differences between exports. A message that one export has twice is kept twice (`messages/overlaps.py`). The table
+    of dropped messages names the kept one.
 
     Args:
         people: a people file (`dataprep people`). All names of a person count as equal, as authors, in mentions and as

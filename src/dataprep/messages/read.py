@@ -57,7 +57,7 @@ def read(
     export; UTC for Messenger, Instagram, Slack, SMS and chat.db), kind, text, and reply_to (int64, the row of the
     message that is answered, or null). Chats are in the order of their first messages, and the messages of a chat are
     in the order of their times; a message without a time follows the message before it. The numbers of merged messages
-    and of records that are not messages are logged. This takes memory of twice the size of the messages.
+    and of records that are not messages are logged. Memory usage is twice the size of the messages.
 
     Raises PlanError if a file is not a chat export or the people file is not valid, ReadError if a file is damaged.
 
@@ -113,7 +113,7 @@ def _check(docs: Dataset) -> None:
         from dataprep.read.chats.whatsapp.headers import TRIED  # imports Numba
 
         msg += f"tried: {TRIED}; "
-    msg += "name its platform with platform=, or set platform='chat' and line= for another form"
+    msg += "name its platform with platform=, or set platform='chat' and line= for another format"
     raise PlanError(msg)
 
 
@@ -130,7 +130,7 @@ def _of_people(rows: pa.Table, people: Identities) -> pa.Table:
 
 
 def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Return the rows without repeated ones, and for each the row it answers, int64[n] (-1: no answer)."""
+    """Return the distinct rows, and for each the row that it answers, int64[n] (-1: it is not an answer)."""
     ids = rows["id"].to_numpy()
     repeated = kept = np.zeros(0, np.int64)
     numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Find the messages that an earlier export of the same chat has, among rows in memory.
+"""Find, among rows in memory, the messages that an earlier export of the same chat contains.
 
 Messages are compared as multisets, in the ways that `overlaps.py` describes.
 """
@@ -66,7 +66,7 @@ def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None
 
 
 def _in_several(files: I64, chats: I64) -> npt.NDArray[np.bool_]:
-    """Return which rows are of a chat that several files have, bool[n].
+    """Return which rows are of a chat that occurs in several files, bool[n].
 
     - chats: numbers from -1.
     """

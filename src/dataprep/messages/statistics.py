@@ -2,8 +2,8 @@
 
     dp.Pipeline(Pseudonyms(), MessageLanguage(), MessageStats(), CleanMessages()).run(docs, out="safe")
 
-Counts by author and chat have the names that are in these columns at this point of the pipeline: put the stage after
-`Pseudonyms`. If a later stage hides names, counts that name people are not saved (`StageStats.hidden`). `dataprep
+Counts by author and chat use the names that these columns have at this point of the pipeline; therefore, put the stage
+after `Pseudonyms`. If a later stage hides names, counts that name people are not saved (`StageStats.hidden`). `dataprep
 inspect` and the report draw them.
 """
 

@@ -22,8 +22,8 @@ NUMBER_BYTES = 16  # the longest number and its separator
 def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
     """Write n-grams of one order to `f` as lines of an ARPA file.
 
-    - columns: word numbers, int32[order, n], row 0 has the last words.
-    - probability: float64[n].
+    - columns: word numbers, int32[order, n]; row 0 has the last words.
+    - probability: the probabilities, float64[n].
     - backoff: the back-off weights, or None to omit them.
     - words: the vocabulary, which maps numbers to words.
     """
@@ -52,10 +52,10 @@ def log10(values: F64) -> F64:
 def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) -> int:
     """Write n-grams as lines of an ARPA file to the buffer `out`; return the number of bytes written.
 
-    - columns: word numbers, int32[order, n], row 0 has the last words.
+    - columns: word numbers, int32[order, n]; row 0 has the last words.
     - logs: float64[n], log10 of the probabilities.
-    - backoffs: float64[n], log10 of the back-off weights; if it is empty, they are omitted. The bytes of word w are
-      pool[ends[w]:ends[w + 1]].
+    - backoffs: float64[n], log10 of the back-off weights; if the array is empty, they are omitted. The bytes of word w
+      are pool[ends[w]:ends[w + 1]].
     """
     k = 0
     for i in range(columns.shape[1]):

@@ -1,15 +1,15 @@
-"""Sort n-grams, divided into parts on disk by their last but one word, so that memory holds one part at a time.
+"""Sort n-grams, divided into parts on disk by their second-to-last word; memory holds one part at a time.
 
 N-grams are arrays of word numbers, int32[order, n]: row 0 has the last word of each n-gram, row 1 the word before it.
-Two sort orders are used. In *suffix* order (by the last word, then the word before it ...) n-grams with the same ending
-are neighbours; in *context* order (by the last but one word, then the word before it ...) n-grams with the same
-context, which is all words but the last, are neighbours. A stable sort of the context order by the last word results in
-the suffix order.
+Two sort orders are used. In *suffix* order (by the last word, then by the word before it ...), n-grams with the same
+ending are neighbours. In *context* order (by the second-to-last word, then by the word before it ...), n-grams with the
+same context, which is all words but the last, are neighbours. A stable sort of the context order by the last word
+produces the suffix order.
 
 From order 3 on, an n-gram, its suffix (the n-gram without its first word) and all n-grams with the same context have
-the same last but one word: so the counts, sums and probabilities of a part can be computed without other parts. Single
-words are kept in memory. Only the back-off weight of an n-gram is computed in another part than its probability;
-`Exchange` joins the two.
+the same second-to-last word. The counts, sums and probabilities of a part can therefore be computed without other
+parts. Single words are kept in memory. Only the back-off weight of an n-gram is computed in a different part than its
+probability; `Exchange` joins the two.
 
 Slow reference for the tests: tests/twins/ngram.py
 """
@@ -81,7 +81,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
     """Write every n-gram of the text to a temporary file per part; return one Heap (file) per part.
 
     - blocks: the word numbers of the text, in arrays of any length.
-    - part_of: int16[words], the part to which n-grams with this word as the last but one belong.
+    - part_of: int16[words], the part of the n-grams whose second-to-last word is this word.
     - n_parts: the number of parts.
     """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
@@ -139,7 +139,7 @@ class Exchange:
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
         """Write the n-grams of part number `part` with their probabilities to files, except those that end with </s>.
 
-        - columns: word numbers, int32[order, n], row 0 has the last words.
+        - columns: word numbers, int32[order, n]; row 0 has the last words.
         - probability: float64[n], NaN if the n-gram is pruned.
         """
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
@@ -154,7 +154,7 @@ class Exchange:
         """Write the back-off weights that part number `part` computed to files.
 
         - gamma: the weights, float64[n].
-        - contexts: the n-grams to which the weights belong, as word numbers, int32[order, n], row 0 has the last words.
+        - contexts: the n-grams to which the weights belong, as word numbers, int32[order, n]; row 0 has the last words.
         """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
@@ -176,7 +176,7 @@ class Exchange:
 
 
 def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
-    """Remove a file; return its numbers."""
+    """Remove a file; return the numbers that it contained."""
     path = os.path.join(folder, name)
     array = np.fromfile(path, dtype)
     os.unlink(path)
@@ -187,8 +187,8 @@ class Sorted(NamedTuple):
     """The distinct n-grams of the highest order, sorted by the last word first, with their counts.
 
     Attributes:
-        columns: word numbers, int32[order, n], row 0 has the last words.
-        counts: occurrences, int64[n].
+        columns: word numbers, int32[order, n]; row 0 has the last words.
+        counts: the numbers of occurrences, int64[n].
         by_context: the indices of the n-grams, sorted by context (all words but the last).
     """
 
@@ -200,7 +200,7 @@ class Sorted(NamedTuple):
 def sort_ngrams(columns: I32, n_words: int) -> Sorted:
     """Return the distinct n-grams of `columns`, int32[order, n], sorted and counted.
 
-    - n_words: vocabulary size.
+    - n_words: the size of the vocabulary.
     """
     perm = np.arange(columns.shape[1], dtype=np.int32)
     spare = np.empty_like(perm)

@@ -31,10 +31,10 @@ class Nodes(NamedTuple):
     The arrays have one entry per n-gram.
 
     Attributes:
-        first: the index of the first n-gram of the highest order that ends with it.
+        first: the index of the first n-gram of the highest order that ends with the n-gram.
         parent: the index of the n-gram without its first word, among those of length `order` - 1.
-        adjusted: the counts, int64[n]; for lower orders, the number of different words before the n-gram.
-        kept: False if pruned.
+        adjusted: the adjusted counts, int64[n]; for lower orders, the number of different words before the n-gram.
+        kept: False if the n-gram is pruned.
     """
 
     order: int
@@ -68,7 +68,7 @@ def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
 
 
 def _begins(ngrams: Sorted, n: int) -> Bools:
-    """Return the rows whose n-gram of order n differs from the row before, and has no <s> after its first word."""
+    """Return rows whose n-gram of order n differs from the previous row, and has <s> at most as its first word."""
     new = np.ones(ngrams.columns.shape[1], np.bool_)
     if len(new):
         new[1:] = (ngrams.columns[:n, 1:] != ngrams.columns[:n, :-1]).any(0)
@@ -76,7 +76,7 @@ def _begins(ngrams: Sorted, n: int) -> Bools:
 
 
 class Statistics:
-    """Numbers of n-grams of each order (length): by adjusted count (0 to 4, 5 or more), and of those not pruned."""
+    """Numbers of n-grams of each order (length): by adjusted count (0 to 4, 5 or more), and unpruned ones."""
 
     def __init__(self, order: int) -> None:
         self.of_count = np.zeros((order, 6), np.int64)  # last column: 5 and more
@@ -85,7 +85,7 @@ class Statistics:
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
         """Add n-grams of length `order`.
 
-        - adjusted: int64[n], their adjusted counts.
+        - adjusted: the adjusted counts of the n-grams, int64[n].
         - kept: bool[n], False if pruned.
         """
         self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
@@ -131,7 +131,7 @@ class Smoothed(NamedTuple):
     Attributes:
         nodes: the n-grams.
         probability: the probability of each n-gram, float64.
-        gamma: back-off weight of each context (the words before the last), float64[m].
+        gamma: the back-off weight of each context (the words before the last), float64[m].
         context: for each context, the index of an n-gram of the highest order that has this context, int32[m].
     """
 
@@ -145,9 +145,9 @@ def unigrams(adjusted: I64, discounts: F64) -> F64:
     """Return the probability of each single word, float64[words].
 
     Args:
-        adjusted: int64[words], adjusted counts.
-        discounts: of order 1, for counts of 0, 1, 2, and 3 or more. The word <unk>, whose count is 0, gets only a share
-            of the discounted probability. The probability of <s> is 1.
+        adjusted: the adjusted counts, int64[words].
+        discounts: the discounts of order 1, for counts of 0, 1, 2, and 3 or more. The word <unk>, whose count is 0,
+            gets only a share of the discounted probability. The probability of <s> is 1.
     """
     total = adjusted.sum()
     taken = discounts[np.minimum(adjusted, 3)]

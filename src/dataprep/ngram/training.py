@@ -1,4 +1,4 @@
-"""Train an n-gram model: turn words into numbers, count n-grams, compute probabilities, and write them as ARPA."""
+"""Train an n-gram model: number the words, count n-grams, compute probabilities, and write them as ARPA."""
 
 from __future__ import annotations
 
@@ -95,17 +95,18 @@ def train(
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz`, and write it to `out` as ARPA.
 
     - texts: plain-text files, folders or globs (.gz, .zst, .xz, .bz2 by suffix), or a Dataset; every line is a sentence
-      of words between spaces.
+      of words separated by spaces.
     - order: the number of words in the longest n-grams, 2 to 6.
     - prune: one number per order; n-grams with at most this many occurrences are dropped (`lmplz --prune`). The last
       number is also used for all higher orders.
-    - discount_fallback: the three discounts to use if the text is too small to compute them; True for the defaults of
-      `lmplz`.
-    - skip_symbols: skip the words <s>, </s> and <unk> in the text instead of raising ReadError.
-    - memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes per word).
-    - binary: also run KenLM's `build_binary`.
+    - discount_fallback: the three discounts to use if the text is too small to compute them; True selects the defaults
+      of `lmplz`.
+    - skip_symbols: whether to skip the words <s>, </s> and <unk> in the text instead of raising ReadError.
+    - memory: the memory for n-grams, in bytes or as text such as "2GB", in addition to the vocabulary (about 40 bytes
+      per word).
+    - binary: whether to also run KenLM's `build_binary`.
 
-    Raises DataprepError if the discounts cannot be computed, ReadError if a file cannot be read, PlanError if a
+    Raises DataprepError if the discounts cannot be computed, ReadError if a file cannot be read, and PlanError if a
     parameter is invalid. Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)
@@ -179,7 +180,7 @@ class _Training:
         return NgramModel(path, counts, found, self.n_sentences, self.n_words)
 
     def _number(self, texts: str | Sequence[str] | Dataset, f: IO[bytes]) -> I64:
-        """Write the numbers of all words; return how often each word is followed by another."""
+        """Write the numbers of all words; return how often each word is followed by another word."""
         seen = np.zeros(0, np.int64)
         for where, block in _blocks(texts):
             for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
@@ -207,7 +208,7 @@ class _Training:
         return adjusted
 
     def _smooth(self, discounts: F64, words: F64, outs: Sequence[IO[bytes]]) -> None:
-        """Write the lines of every order into a file of its own."""
+        """Write the lines of each order into a separate file."""
         backoff = np.ones(len(words))
         for part in range(self.n_parts):
             self._smooth_part(part, discounts, words, backoff, outs)
@@ -274,7 +275,7 @@ def _binary_path(path: str) -> str:
 def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
     """Write the model in KenLM's own format next to the ARPA file; return it.
 
-    - attempt: the file that becomes it.
+    - attempt: the temporary file that becomes this file.
     """
     path = _binary_path(model.path)
     done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603

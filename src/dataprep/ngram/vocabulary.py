@@ -29,11 +29,11 @@ class Table(NamedTuple):
     """Distinct words by number, and an open-addressing hash table that maps their hashes to numbers.
 
     Attributes:
-        slots: the word number in each slot, -1 if the slot is free.
+        slots: the word number in each slot; -1 if the slot is free.
         hashes: the hash of each word.
         ends: word i is pool[ends[i]:ends[i + 1]].
         pool: the bytes of all words, one after another.
-        n_words: the number of words, in an array of one item.
+        n_words: the number of words, in an array with one element.
     """
 
     slots: I32  # number of a word, -1 where free; a power of two, at least twice the words
@@ -47,7 +47,7 @@ class Vocabulary:
     """The distinct words of the text, numbered in order of appearance and kept in memory: about 40 bytes per word.
 
     Attributes:
-        capacity: the number of words for which there is space at first; the space grows as needed.
+        capacity: the number of words for which space is allocated at first; the space grows as needed.
     """
 
     def __init__(self, capacity: int = 1 << 14) -> None:
@@ -64,7 +64,7 @@ class Vocabulary:
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
         """Yield the words of a text as numbers, int32 arrays, with one </s> and order - 1 times <s> after each line.
 
-        - block: the text, which must end with white space; new words get new numbers.
+        - block: the text, which must end with white space; new words are assigned new numbers.
         - where: the source of the text, for messages.
 
         Raises ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
@@ -99,7 +99,7 @@ class Vocabulary:
 
 @kernel
 def replace_slots(hashes: U64, slots: I32) -> None:
-    """Enter all words into `slots`, an empty hash table (all -1): the slot of hash i gets the word number i."""
+    """Enter all words into `slots`, an empty hash table (all -1): the slot of hash i is assigned the word number i."""
     mask = np.uint64(len(slots) - 1)
     for i in range(len(hashes)):
         slot = hashes[i] & mask
@@ -114,7 +114,7 @@ def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, set
 
     - n_bos: the number of <s> that are written after the </s> of each line.
     - skip: 1 to skip the special words <s>, </s> and <unk> in the text.
-    - setup: 1 to enter them into `table`.
+    - setup: 1 to enter the special words into `table`.
 
     Returns (index of the next byte, count of numbers in `out`, code of the reason to stop). New words are entered into
     `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`.

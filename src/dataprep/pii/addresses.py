@@ -1,4 +1,4 @@
-"""Find IP addresses of machines: not private ones and those of examples, not versions and sections."""
+"""Find IP addresses of machines, but not private addresses, addresses in examples, versions or section numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXAMPLES_V6 = (ipaddress.ip_network("2001:db8::/32"), ipaddress.ip_network("3ff
 
 
 def addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each IP address that the Internet routes in a line of text, as offsets in characters."""
+    """Yield (start, end) of each publicly routed IP address in a line of text, as offsets in characters."""
     if text.count(":") > 1:
         yield from (m.span() for m in _IPV6.finditer(text) if _is_global_v6(m[0]))
     for m in _IPV4.finditer(text) if text.count(".") > 2 else ():
@@ -56,7 +56,7 @@ _LAST = re.compile(r"[^0-9\n]+\Z")
 
 
 def _words_before(text: str, start: int, n: int) -> list[str]:
-    """Return up to `n` words between the last digit before an address and the address, in lower case."""
+    """Return up to `n` lower-cased words between the last digit before an address and the address."""
     before = _LAST.search(text, max(0, start - 40), start)
     return _WORD.findall(before[0].lower())[-n:] if before else []
 
@@ -75,7 +75,7 @@ _LOGGED = re.compile(r":[0-9]{2,5}\b|/(?:8|16|24|32)\b| - ")
 
 
 def is_version(text: str, start: int, end: int) -> bool:
-    """Return whether four numbers are the version of a program: Chrome/120.0.0.0, lib-1.2.3.44, 5.15.0.91-generic."""
+    """Return whether four numbers are a program version: Chrome/120.0.0.0, lib-1.2.3.44, 5.15.0.91-generic."""
     before = text[max(0, start - 24) : start]
     if _VERSION_AFTER.match(text, end) or _UNSPACED_VERSION.search(before):
         return True

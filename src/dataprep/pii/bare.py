@@ -1,4 +1,4 @@
-"""Phone numbers that begin with neither + nor 0: found by groups that only a phone number has, or by words near them.
+"""Phone numbers that begin with neither + nor 0, identified by their grouping or by words near them.
 
 Slow reference for the tests: tests/twins/bare.py
 """
@@ -16,9 +16,9 @@ from .lone import is_lone
 from .plans import shows_phone
 
 FEWEST, MOST = 8, 13  # digits
-NEAREST = 2  # words before a number whose groups show that it is a phone
+NEAREST = 2  # number of words searched before a number whose groups show that it is a phone number
 ADDRESS = 60  # characters between a number and an e-mail address in a list of contacts
-NEAR = 40  # characters next to a number in which letters are read
+NEAR = 40  # characters next to a number whose letters are checked
 _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\((?=[0-9]+\)))[0-9]+)*")
 _MIXED = re.compile("(?![(])(?:[^.]*[ -].*[.]|.*[.].*[ -])")  # 880.00 79.00
 _FIGURES = re.compile(".*/[0-9]$|(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4
@@ -64,7 +64,7 @@ _AT_HOME = (
 
 
 def is_home(text: str, start: int, end: int) -> bool:
-    """Return whether the digits text[start:end] are a mobile phone of the country whose script is near."""
+    """Return whether the digits text[start:end] are a mobile number of the country whose script is used nearby."""
     near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
     if near.isascii():
         return False
@@ -73,7 +73,7 @@ def is_home(text: str, start: int, end: int) -> bool:
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is three groups of three digits, and no other large number is near."""
+    """Return whether text[start:end] is three groups of three digits with no other large number nearby."""
     if not _THREES.fullmatch(text, start, end):
         return False
     near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + " " + text[end : end + NEAR].partition("\n")[0]
@@ -81,10 +81,10 @@ def is_alone(text: str, start: int, end: int) -> bool:
 
 
 def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
+    """Return the phone numbers of the run text[start:stop], including those that begin with neither + nor 0.
 
-    - found: the phones that begin with + or 0.
-    - end: the offset at which the last phone before the run ends; -1 if there is none.
+    - found: the phone numbers that begin with + or 0.
+    - end: the offset at which the last phone number before the run ends; -1 if there is none.
     """
     out = list(found)
     for a, b, sure in numbers(text, start, stop):
@@ -99,7 +99,7 @@ def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: 
 
 
 def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, end, whether its groups show it) of possible phone numbers in the run text[start:stop]."""
+    """Yield (start, end, whether the grouping is conclusive) of possible phone numbers in the run text[start:stop]."""
     for a, b in [span for m in _CHAIN.finditer(text, start, stop) for span in _parts(m)]:
         opened = text[a - 1 : a] == "(" and text.count(")", a, b) > text.count("(", a, b)
         whole = text[a - opened : b].removeprefix("00 ")
@@ -121,12 +121,12 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
 
 
 def is_glued_to_label(text: str, start: int) -> bool:
-    """Return whether a label of phones of at least three letters ends at `start`: tel12-34 567."""
+    """Return whether a phone label of at least three letters ends at `start`: tel12-34 567."""
     return start >= GLUED_LETTERS and text[start - GLUED_LETTERS : start].isalpha() and is_phone_label(text, start)
 
 
 def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:
-    """Return (start, end) of the numbers of a chain: one, or those between its slashes if it is too long for one."""
+    """Return (start, end) of the numbers in a chain: one, or those between its slashes if it is too long for one."""
     a, b = chain.span()
     if b - a <= MOST or "/" not in chain[0] or sum(map(str.isdigit, chain[0])) <= MOST:
         return [(a, b)]
@@ -134,7 +134,7 @@ def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:
 
 
 def is_sure(whole: str, digits: str) -> bool:
-    """Return whether the groups of a number show that it is a phone."""
+    """Return whether the grouping of a number shows that it is a phone number."""
     if shows_phone(whole, digits):
         return not _rises(whole) and not _TIMES.fullmatch(whole)
     code = _CODE.match(whole)
@@ -144,10 +144,10 @@ def is_sure(whole: str, digits: str) -> bool:
 
 
 def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bool:
-    """Return whether the number text[start:end] is a phone: by its groups, or by the words near it.
+    """Return whether the number text[start:end] is a phone number, by its grouping or by the words near it.
 
-    - sure: its groups show it, if no word speaks of another thing.
-    - listed: it follows a phone in a list.
+    - sure: whether the grouping indicates a phone number, unless a word indicates something else.
+    - listed: whether the number follows a phone number in a list.
     """
     sure = sure or is_home(text, start, end) or is_alone(text, start, end)
     if is_amount(text, end) or is_labelled(text, start):
@@ -165,12 +165,12 @@ def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bo
 
 
 def is_dated(text: str, start: int = 0) -> bool:
-    """Return whether a date, two years, a post code or a private address begins at `start`."""
+    """Return whether a date, two years, a post code or a private IP address begins at `start`."""
     return _DATE.match(text, start) is not None
 
 
 def is_like(text: str, end: int, start: int, stop: int) -> bool:
-    """Return whether text[start:stop] has the groups of a nearby number's end: 00420 221 627 978 ... 221 214 960."""
+    """Return whether text[start:stop] is grouped like the end of a nearby number: 00420 221 627 978 ... 221 214 960."""
     size = stop - start
     if not (size <= end < start <= end + ADDRESS) or "\n" in text[end:start] or " " not in text[start:stop]:
         return False

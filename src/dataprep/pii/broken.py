@@ -1,8 +1,8 @@
-"""Phones that a line break divides, and phones on the line below their label; no other data crosses a line.
+"""Phone numbers that a line break divides, and those on the line below their label; no other data crosses lines.
 
-A number is joined over one line break, with blanks around it, if its first part follows a word or begins with a +, and
-neither part is a phone alone. The country code with its +, an area code or a single digit may precede what is a phone
-alone. A label counts for the first number of the next line that is not blank.
+A number is joined across one line break, with blanks around it, if its first part follows a word or begins with a +,
+and neither part is a phone number by itself. The country code with its +, an area code or a single digit may precede a
+part that is a phone number by itself. A label applies to the first number of the next line that is not blank.
 
 Slow reference for the tests: tests/twins/broken.py
 """
@@ -31,7 +31,7 @@ MOST = 15  # digits of a divided number
 FEWEST_PART = 2  # digits in each line
 FEWEST_BELOW = 7  # after a single digit
 REACH = 120  # bytes of each line that are read
-SHORT = 30  # characters of a line that is nothing but a label
+SHORT = 30  # characters of a line that consists only of a label
 _ENDS = ":：=;.☎📞📱\ufe0f"  # after a label that is not the whole line
 _CODE = re.compile(r"\+[0-9]{1,4}")  # that of a country
 _BEGINS = ("0", "(", "+")  # signs that begin a number of its own
@@ -40,10 +40,10 @@ _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten dig
 
 
 def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
-    """Return (start, end) in bytes of `data` of each phone that a line break divides or that is below its label.
+    """Return (start, end) in bytes of `data` of each phone number that a line break divides or that is below its label.
 
     - lines: the lines that `kernel.suspects` found with BREAK.
-    - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
+    - offsets: int64[n + 1], the offsets of n texts in `data`, UTF-8 bytes.
     """
     rows = places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist()
     pairs = [_Pair.read(start, at, stop, kind, data) for start, at, stop, kind in rows]
@@ -65,11 +65,11 @@ def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
 
 
 class _Pair(NamedTuple):
-    """Two lines: their kind of place, the offsets in bytes of their texts in the buffer, the texts, and both as one.
+    """Two lines: the kind of line break, the byte offsets of their texts in the buffer, the texts, and both joined.
 
     Attributes:
-        above: without white space at its end.
-        below: without that at its start.
+        above: the first line, without trailing white space.
+        below: the second line, without leading white space.
     """
 
     kind: int
@@ -94,7 +94,7 @@ class _Pair(NamedTuple):
 
 
 def _phones_of(texts: list[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield (index of the text, start, end) of the phones of texts of one line, which are searched at once."""
+    """Yield (index of the text, start, end) of the phone numbers in one-line texts, which are searched together."""
     starts = list(itertools.accumulate((len(text) + 1 for text in texts), initial=0))
     for start, end in phones("\n".join(texts)):
         k = bisect_right(starts, start) - 1
@@ -102,9 +102,9 @@ def _phones_of(texts: list[str]) -> Iterator[tuple[int, int, int]]:
 
 
 def is_divided(above: str, below: str, start: int) -> bool:
-    """Return whether the number that begins at `start` of the line `above` is one, and not a phone beside digits.
+    """Return whether the number that begins at `start` of the line `above` is one number divided by the line break.
 
-    It is one if neither line has a phone alone, or if the first line has only its area code.
+    It is one number if neither line contains a complete phone number, or if the first line contains only its area code.
     """
     above = plain(above)
     if _CODE.fullmatch(above, start) or _AREA.fullmatch(above, start):
@@ -115,7 +115,7 @@ def is_divided(above: str, below: str, start: int) -> bool:
 
 
 def is_below_label(above: str, below: str) -> bool:
-    """Return whether the line `above` ends in a label of phones, for a number with which the line `below` begins."""
+    """Return whether the line `above` ends in a phone label, for a number with which the line `below` begins."""
     if not (above[-1:] in _ENDS or (len(above) <= SHORT and not any(map(str.isdigit, above)))):
         return False
     return is_phone_label(f"{above} {below}", len(above) + 1)
@@ -125,11 +125,11 @@ def is_below_label(above: str, below: str) -> bool:
 def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     """Return the line breaks to examine, int64[m, 4]: start and end of the line, end of the text, kind.
 
-    DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
-    each, or one after a + or before at least seven, and a letter or a + precedes them. BELOW: no digit is before it,
-    and a run of at least eight digits after it, or after one blank line.
+    DIVIDED: the last group of digits before the line break and the first group after it have 8 to 15 digits together;
+    each has at least two, or one after a + or before at least seven; and a letter or a + precedes them. BELOW: no digit
+    precedes the line break, and a run of at least eight digits follows it, possibly after one blank line.
 
-    - lines: the index of the text, start and end of each line, int64[n, 4].
+    - lines: the index of the text, and the start and end of each line, int64[n, 4].
     """
     out = np.empty((len(lines), 4), np.int64)
     m: Int = 0
@@ -185,7 +185,7 @@ def _digits(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @part
 def _digits_before(data: U8, i: Int, start: Int, kinds: U8) -> Int:
-    """Return the number of digits of the run that ends at `i`; 0 if its line or cell begins with it, without a +."""
+    """Return the digits in the run that ends at `i`; 0 if it starts its line or cell without a +."""
     n: Int = 0
     first = i
     while i >= start:

@@ -1,8 +1,8 @@
-"""Runs of digits that may have phones, and the phones in a run: the compiled part of `numbers.py`.
+"""Runs of digits that may contain phone numbers, and the numbers in a run: the compiled part of `numbers.py`.
 
-Labels and dates, which need words or patterns, are decided there. `digit_groups.py` has the parts of a line,
-`phone_forms.py` and `number_plans.py` the forms of numbers, `no_phones.py` has the other meanings of digits,
-`whole_runs.py` the end of a number.
+Labels and dates, which need words or patterns, are handled in `numbers.py`. `digit_groups.py` finds the parts of a
+line, `phone_forms.py` and `number_plans.py` contain the forms of numbers, `no_phones.py` the other meanings of digits,
+and `whole_runs.py` the end of a number.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -22,7 +22,7 @@ from .whole_runs import extends, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
-WORD_LENGTH = 16  # characters before a number in which such a word is searched
+WORD_LENGTH = 16  # characters before a number in which such a word is searched for
 MOST = 15  # digits of a number without + or 0, with 00 and the code of a country before it
 SHORTEST = 10  # digits of a number such as 333.5876781 or 347/1234567
 AHEAD = 8  # phones of a run that are resolved at a time
@@ -32,7 +32,7 @@ GAP_SIGN, LABEL_END = 1, 2  # bits of a table of code points: a sign after a lab
 
 @part
 def may_begin(points: U32, classes: U16, start: Int) -> bool:
-    """Return whether the text before the digits of a number allows it to begin there."""
+    """Return whether the text before the digits of a number allows a phone number to begin there."""
     if at_or_0(points, start - 1) == 43 or is_link(points, start):
         return True
     before = start - (at_or_0(points, start - 1) == 40)
@@ -71,7 +71,7 @@ def is_latin(c: Int) -> bool:
 
 @part
 def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> bool:
-    """Return whether the text after a number allows it to end there, and its digits have no other meaning."""
+    """Return whether a number may end there, by the text after it, and its digits have no other meaning."""
     after = at_or_0(points, groups[last, 1])
     if 65 <= after <= 90 and at == called:
         small = at_or_0(points, groups[last, 1] + 1)
@@ -93,7 +93,7 @@ def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: 
 
 @kernel
 def is_list(points: U32, end: Int, start: Int) -> bool:
-    """Return whether a number that begins at `start` is the next one in a list after a phone that ends at `end`."""
+    """Return whether a number that begins at `start` is the next in a list after a phone number that ends at `end`."""
     if not 0 <= end <= start:
         return False
     stop = start - (at_or_0(points, start - 1) in (40, 43))
@@ -107,7 +107,7 @@ def is_list(points: U32, end: Int, start: Int) -> bool:
 
 @part
 def is_before_phone(points: U32, classes: U16, groups: I64, last: Int, called: Int) -> bool:
-    """Return whether the group after group `last` begins a phone by its 0 or +."""
+    """Return whether the group after group `last` begins a phone number, by its 0 or +."""
     if last + 1 == len(groups):
         return False
     start = groups[last + 1, 0]
@@ -117,10 +117,10 @@ def is_before_phone(points: U32, classes: U16, groups: I64, last: Int, called: I
 
 @part
 def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> Int:
-    """Return the last group of the phone that begins at group `at`; -1 if there is none.
+    """Return the last group of the phone number that begins at group `at`; -1 if there is none.
 
     - called: as for `form`.
-    - end: the offset at which the last phone before it ends; -1 if there is none.
+    - end: the offset at which the preceding phone number ends; -1 if there is none.
     """
     low, high = ends(points, classes, groups, at, called)
     if high < 0:
@@ -147,7 +147,7 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
 
 @kernel
 def is_after_word(points: U32, classes: U16, start: Int) -> bool:
-    """Return whether a line, a cell or a letter precedes `start`, with up to four signs between."""
+    """Return whether `start` follows the beginning of a line or cell, or a letter, with up to four signs between."""
     i = start
     while i > 0 and i > start - LABEL_GAP and points[i - 1] < 0x250 and classes[points[i - 1]] & WORD == 0:
         if points[i - 1] == 10:
@@ -167,7 +167,8 @@ def is_after_word(points: U32, classes: U16, start: Int) -> bool:
 def may_be_bare(points: U32, groups: I64) -> bool:
     """Return whether 8 to 15 digits of a run, with one sign or bracket between groups, may be a number without + or 0.
 
-    Decimals, and groups with slashes or full stops and other signs between them, are figures: 880.00 79.00, 7-11/16.
+    Decimals, and groups with slashes or full stops mixed with other signs, are amounts or figures: 880.00 79.00,
+    7-11/16.
     """
     digits, stops, others, slashes, first = 0, 0, 0, 0, 0
     for k in range(len(groups) + 1):
@@ -197,7 +198,7 @@ def may_be_bare(points: U32, groups: I64) -> bool:
 
 @part
 def is_area(points: U32, groups: I64, first: Int, digits: Int) -> bool:
-    """Return whether group `first` is the area code of 71/123 456 in Lebanon, or of 212/555-0123."""
+    """Return whether group `first` is an area code, as in 71/123 456 (Lebanon) or 212/555-0123."""
     a, b = groups[first, 0], groups[first, 1]
     if points[b] != 47:
         return False
@@ -207,7 +208,7 @@ def is_area(points: U32, groups: I64, first: Int, digits: Int) -> bool:
 
 @part
 def is_range(points: U32, groups: I64, first: Int, after: Int) -> bool:
-    """Return whether groups `first` to `after` - 1 are two years, or a range of numbers of four digits: 3100-3200."""
+    """Return whether groups `first` to `after` - 1 are two years, or a range of four-digit numbers: 3100-3200."""
     a, b = groups[first, 0], groups[after - 1, 0]
     if after - first != 2 or not groups[first, 1] - a == 4 == groups[after - 1, 1] - b:
         return False
@@ -217,7 +218,7 @@ def is_range(points: U32, groups: I64, first: Int, after: Int) -> bool:
 
 @part
 def is_chained(points: U32, groups: I64, k: Int, first: Int) -> bool:
-    """Return whether one sign or a bracket is between groups k - 1 and k, or up to three behind an area code."""
+    """Return whether one sign or bracket separates groups k - 1 and k, or up to three signs after an area code."""
     a, b = groups[k - 1, 1], groups[k, 0]
     if points[b - 1] == 40:
         return b - a <= 2 and is_closed(points, b)
@@ -228,12 +229,13 @@ def is_chained(points: U32, groups: I64, k: Int, first: Int) -> bool:
 
 @kernel
 def scan(points: U32, classes: U16, labels: U8) -> I64:
-    """Return the runs that may have a phone, and all after one with a label, int64[m, 6].
+    """Return the runs that may contain a phone number, and all runs after a run with a label, int64[m, 6].
 
-    A row of the result is (start, end, whether a label may precede it, whether a phone may begin in it without a label,
-    whether a date or a book's number may be in it, whether a number with neither + nor 0 may be in it).
+    A row of the result contains start, end, and four flags: whether a label may precede the run, whether a phone number
+    without a label may begin in it, whether it may contain a date or an ISBN, and whether it may contain a number with
+    neither + nor 0.
 
-    - labels: bits GAP_SIGN and LABEL_END of each code point.
+    - labels: the bits GAP_SIGN and LABEL_END of each code point.
     """
     out, m, i = np.empty((len(points) // FEWEST, 6), np.int64), 0, 0
     while i < len(points):
@@ -265,14 +267,14 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
 
 @kernel
 def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> I64:
-    """Return the next phones of a run from group `at` on, int64[m, 6], as if none had a label or date.
+    """Return the next phone numbers of a run from group `at` on, int64[m, 6], as if none had a label or date.
 
-    Their number is at most AHEAD; there are more only if it is AHEAD.
+    At most AHEAD numbers are returned; if fewer are returned, there are no more.
 
     - called: as for `form`.
-    - end: the offset at which the last phone before them ends; -1 if there is none. A row of the result is (start, end,
-      first group, the group after the phone, `called` when it was found, where the groups begin that are as long as the
-      first and stand before it).
+    - end: the offset at which the preceding phone number ends; -1 if there is none. A row of the result contains start,
+      end, first group, the group after the phone number, `called` when it was found, and the start of the preceding
+      groups that are as long as the first group.
     """
     out, m = np.empty((AHEAD, 6), np.int64), 0
     while at < len(groups) and m < AHEAD:
@@ -281,7 +283,7 @@ def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: I
             at += 1
             continue
         k, next_called = last, last + 1 if called >= 0 else -1
-        while (  # what the next number would have begun with is part of this one, if it is none
+        while (  # if no next number begins here, its would-be beginning is part of this one
             extends(points, classes, groups, at, last, k, called)
             and last_group(points, classes, groups, k + 1, next_called, groups[last, 1]) < 0
         ):

@@ -1,4 +1,4 @@
-"""Find payment card numbers: the prefixes, lengths and groups that networks issue, and a correct check digit."""
+"""Find payment card numbers by the prefixes, lengths and groups that networks issue, and by their check digit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .signs import APART, plain
 def cards(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
 
-    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that count up
-    (5180 5200 5220 5240) are a table's.
+    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that increase
+    evenly (5180 5200 5220 5240) are treated as table values.
     """
     yield from sorted([*_long_cards(text), *_short_cards(text)])
 
@@ -26,9 +26,9 @@ def _long_cards(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _short_cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each card number of 12 or 13 digits, and of JCB's of 15, after a word for cards.
+    """Yield (start, end) of each card number of 12, 13 or (JCB) 15 digits that follows a word for cards.
 
-    Without such a word, one barcode of ten that begins so would be a card.
+    Without such a word, one in ten barcodes with such a prefix would be taken for a card.
     """
     for m in _SHORT.finditer(plain(text)):
         digits = re.sub(r"\D", "", m[0])
@@ -51,17 +51,23 @@ _LOCAL = {
     8173, *range(2200, 2205), 5041, 5066, 5067, *range(5090, 5100), 6277, 6362, 6363, 5061, 5078, 9792, 8600, 9860,
 }  # fmt: skip
 
+# The end of a number, or a word of three letters that is glued to it (4111111111111111merci), no hexadecimal digits.
+WORD_OR_END = (
+    r"(?:(?![0-9A-Za-z_])|(?![A-Fa-f]+(?![A-Za-z]))(?=(?:[A-Za-z][a-z]{2,}|[A-Z]{3,})(?![0-9A-Za-z_])))"
+)
+
 # Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
-# part of a table of such groups.
+# part of a table of such groups. A word of three letters may be glued before them.
 _CARD = re.compile(  # what precedes is tried after the first digit, which makes the search fast
-    r"[2-689](?<![0-9A-Za-z_][2-689])(?<![0-9][.-][2-689])(?<!\b[0-9]{4} [0-9]{4} [2-689])"
+    r"[2-689](?<![0-9_][2-689])(?<!(?<![A-Za-z]{2})[A-Za-z][2-689])"
+    r"(?<![0-9][.-][2-689])(?<!\b[0-9]{4} [0-9]{4} [2-689])"
     rf"(?:[0-9]{{3}}([{APART}.]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
     rf"|(?<=3)[0-9]{{3}}([{APART}.]?)[0-9]{{6}}\2[0-9]{{4,5}})"
-    r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+    rf"{WORD_OR_END}(?![.-][0-9])(?! [0-9]{{4}} [0-9]{{4}}\b)"
 )
 
 
-BEFORE = 40  # characters before a short card number in which a word for cards is searched
+BEFORE = 40  # characters before a short card number in which a word for cards is searched for
 _WORD = re.compile(
     r"(?i:\b(?:cards?|visa|maestro|jcb|credit|debit|carte|tarjeta|cart[aã]o|karte|kreditkarte|kart[ay]?|carta)\b"
     r"|карт[аыуе]|بطاقة|卡|カード|카드)"

@@ -1,4 +1,4 @@
-"""The topic of the words near a number: phones, or other things such as orders, prices and counted people.
+"""The topic of the words near a number: phones, or other things such as orders, prices and counts of people.
 
 Slow reference for the tests: tests/twins/context.py
 """
@@ -13,7 +13,7 @@ from . import context_words as W
 from .label_words import NOT_PERSONAL, PHONE
 from .labels import UNBROKEN, trie, words
 
-PHONES, OTHERS, UNKNOWN = 1, -1, 0  # what the words near a number speak of
+PHONES, OTHERS, UNKNOWN = 1, -1, 0  # the topics of the words near a number
 BEFORE = 56  # characters before a number in which words are read
 WORDS = 6  # words before a number that are read
 AFTER = 28  # characters after a number in which words are read
@@ -44,7 +44,7 @@ _SCORES = re.compile("[1-9]?[0-9]-[1-9]?[0-9](?: [1-9]?[0-9]-[1-9]?[0-9]){2,}")
 _PLACE = re.compile("[0-9]{1,3}[.][0-9]{4,9}")
 _PLACE_BEFORE = re.compile(r"(?<![0-9.])[0-9]{1,3}[.][0-9]{4,9}[,; -]{0,4}\Z")
 _PLACE_AFTER = re.compile("[,; -]{0,4}[0-9]{1,3}[.][0-9]{4,9}(?![0-9]|[.][0-9])")
-BESIDE = 18  # characters of a coordinate, with the signs behind it
+BESIDE = 18  # characters of a coordinate, with the signs after it
 _WEAK = 2
 ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
 _PAIRS, _HIGHEST = 5, "70"  # of a lottery
@@ -55,7 +55,7 @@ _OWN = frozenset(words(W.OWN))
 
 @cache
 def _kinds() -> dict[str, int]:
-    """Return the topic of each single word."""
+    """Return the topic of each individual word."""
     plain = re.compile(rf"[^\W{UNBROKEN}]|[\u0590-\u06ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u137f]")
     kinds = {w: OTHERS for w in (*words(NOT_PERSONAL), *words(W.NEAR_OTHER)) if len(w) > 1 and " " not in w}
     kinds |= {w: PHONES for w in (*words(PHONE), *words(W.NEAR_PHONE)) if plain.match(w) and " " not in w}
@@ -85,10 +85,10 @@ def is_amount(text: str, end: int) -> bool:
 
 
 def is_counted(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is scores, a round number, thousands before a unit, a decimal or an IP address.
+    """Return whether text[start:end] is a score, round number, amount before a unit, decimal or IP address.
 
-    Such a number is not a phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people,
-    48.856614, 2.3522219 (two coordinates), 1.596829420, 192.168.1.20.
+    Such a number is not a phone number, regardless of the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678
+    people, 48.856614, 2.3522219 (two coordinates), 1.596829420, 192.168.1.20.
     """
     if _DECIMAL.fullmatch(text, start, end) or _QUAD.fullmatch(text, start, end):
         return True
@@ -101,7 +101,7 @@ def is_counted(text: str, start: int, end: int) -> bool:
 
 
 def is_drawn(text: str, start: int, end: int) -> bool:
-    """Return whether a number is pairs of digits that rise, and a word before it speaks of a lottery."""
+    """Return whether a number consists of ascending pairs of digits, and a word before it refers to a lottery."""
     pairs = text[start:end].split(" ")
     if len(pairs) < _PAIRS or sorted(set(pairs)) != pairs or pairs[-1] > _HIGHEST:
         return False
@@ -117,7 +117,8 @@ def _lotteries() -> frozenset[str]:
 def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
     """Return the topic of the words near the number text[start:end]: PHONES, OTHERS or UNKNOWN.
 
-    The nearest of `most` words before the number decides; if there is none, one of four words after it.
+    The nearest of `most` words before the number determines the topic; if there is none, one of four words after the
+    number does.
     """
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
     found = _unspaced_topic(window) if not window.isascii() and _UNSPACED.search(window) else UNKNOWN
@@ -129,7 +130,7 @@ def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
 
 
 def speaks_of_other(before: str, after: str) -> bool:
-    """Return whether any word before or after a number speaks of another thing than phones, or shows that it counts."""
+    """Return whether a word before or after a number refers to something other than phones, or indicates a count."""
     before = before.lower()
     around = f"{before} {after.lower()}"
     some = set(_APART.split(around))
@@ -150,14 +151,14 @@ def _counted() -> frozenset[str]:
 
 @cache
 def _about() -> re.Pattern[str]:
-    """Return a pattern that finds "about" and the like at the end of a text."""
+    """Return a pattern that finds "about" and similar words at the end of a text."""
     return re.compile(rf"(?<![^\W_]){trie(words(W.ABOUT))} ?\Z")
 
 
 def _spaced_topic(window: str, most: int, between: int) -> int:
-    """Return the topic of the nearest word; "number" directly before a number means a phone, unless a word follows it.
+    """Return the topic of the nearest word; "number" directly before a number means a phone, unless a word follows.
 
-    "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
+    "No 12345678" and "Teile-Nr. 12345678" refer to other things, whereas "my no 12345678" is a phone number.
     """
     kinds, n, number, at = _kinds(), 0, "", 0
     for word in reversed(_APART.split(window)):
@@ -188,9 +189,9 @@ def _spaced_topic(window: str, most: int, between: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _unglued(word: str) -> int:
-    """Return the topic of a word without prefixes that Arabic and Hebrew join to it; PHONES for "call" in Arabizi.
+    """Return the topic of a word without its Arabic or Hebrew clitics; PHONES for "call" in Arabizi.
 
-    These are "and", "the", "for" and "in" before it, and in Arabic "my", "your", "his" ... after it.
+    These clitics are "and", "the", "for" and "in" before the word, and in Arabic "my", "your", "his" ... after it.
     """
     if "\u0590" <= word[0] <= "\u06ff":
         kinds = _kinds()
@@ -215,9 +216,9 @@ def _unspaced_topic(window: str) -> int:
 
 
 def _after(window: str) -> int:
-    """Return PHONES if one of the first words after a number speaks of phones, otherwise UNKNOWN.
+    """Return PHONES if one of the first words after a number refers to phones, otherwise UNKNOWN.
 
-    In Hindi and Urdu "on" and "to" follow a number that is called.
+    In Hindi and Urdu, "on" and "to" follow a number that is to be called.
     """
     if not window:
         return UNKNOWN
@@ -235,5 +236,5 @@ def _after(window: str) -> int:
 
 @cache
 def _called() -> frozenset[str]:
-    """Return the words that show after a number that it is a phone."""
+    """Return the words that, after a number, indicate that it is a phone number."""
     return frozenset(w for w in words(PHONE) if len(w) > 2 and " " not in w)

@@ -1,6 +1,6 @@
-"""Codes of countries, the fewest digits of a number in each (ITU-T E.164 and the national plans), and mobile phones.
+"""Country codes, the minimum number of digits in each country (ITU-T E.164, national plans), and mobile numbers.
 
-How mobile phones begin stands in `mobiles.txt`, which scripts/make_phones.py writes.
+The first digits of mobile numbers are in `mobiles.txt`, which scripts/make_phones.py writes.
 
 Slow reference for the tests: tests/twins/bare_runs.py
 """
@@ -31,11 +31,11 @@ NATIONAL = """
 """
 
 
-MOST_CODE, FIRST = 3, 3  # digits of a code; of a mobile phone behind it, by which it is known
+MOST_CODE, FIRST = 3, 3  # digits of a code; digits of the mobile number after it that identify it
 
 
 class Mobiles(NamedTuple):
-    """The mobile phones of a country: the numbers of their digits, and their first three digits."""
+    """The mobile numbers of a country: their numbers of digits, and their first three digits."""
 
     sizes: frozenset[int]
     first: frozenset[int]
@@ -43,7 +43,7 @@ class Mobiles(NamedTuple):
 
 @cache
 def mobiles() -> dict[str, Mobiles]:
-    """Return the mobile phones of each country by its code."""
+    """Return the mobile numbers of each country, by country code."""
     text = resources.files(__package__).joinpath("mobiles.txt").read_text("utf-8").replace("\n ", " ")
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {
@@ -56,7 +56,7 @@ def mobiles() -> dict[str, Mobiles]:
 
 
 def is_mobile(digits: str) -> bool:
-    """Return whether digits are the code of a country and a mobile phone of it, 11 to 13 digits: 212612345678."""
+    """Return whether digits are a country code and a mobile number of that country, 11 to 13 digits: 212612345678."""
     for n in range(1, MOST_CODE + 1):
         plan = mobiles().get(digits[:n])
         if plan is not None:
@@ -66,9 +66,9 @@ def is_mobile(digits: str) -> bool:
 
 @cache
 def fewest() -> U8:
-    """Return the fewest digits of a number, with the code of its country, by its first three digits, uint8[1000].
+    """Return the minimum number of digits, country code included, by a number's first three digits, uint8[1000].
 
-    It is 0 if no country has the code.
+    The value is 0 if no country has the code.
     """
     table = np.zeros(1000, np.uint8)
     for code, least in (entry.split(":") for entry in NATIONAL.split()):

@@ -1,9 +1,8 @@
-"""Groups of digits in a line, and the signs between them: the elements of the compiled search for phones.
+"""Groups of digits in a line, and the signs between them: the elements of the compiled search for phone numbers.
 
-The line is an array of code points; its digits, dashes and spaces are of ASCII, and it has no invisible characters
-(`numbers.py`).
-A run is groups of digits with one to four separators between two groups. `groups` is int64[n, 2]: where each group of a
-run begins and ends.
+The line is an array of code points; its digits, dashes and spaces are ASCII, and it contains no invisible characters
+(`numbers.py`). A run is a series of groups of digits with one to four separators between two groups. `groups` is
+int64[n, 2]: the start and the end of each group of a run.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -35,13 +34,13 @@ def is_sign(c: Int) -> bool:
 
 @part
 def at_or_0(points: U32, i: Int) -> Int:
-    """Return the code point at offset `i`, 0 if that is outside the line."""
+    """Return the code point at offset `i`; 0 if the offset is outside the line."""
     return np.int64(points[i]) if 0 <= i < len(points) else 0
 
 
 @part
 def run_end(points: U32, i: Int) -> Int:
-    """Return where the run of groups that begins with the digit at `i` ends."""
+    """Return the end of the run of groups that begins with the digit at `i`."""
     while True:
         while i < len(points) and is_digit(points[i]):
             i += 1
@@ -58,7 +57,7 @@ def run_end(points: U32, i: Int) -> Int:
 
 @kernel
 def groups_of(points: U32, start: Int, stop: Int) -> I64:
-    """Return the groups of digits in points[start:stop], int64[n, 2]: the beginning and end of each."""
+    """Return the groups of digits in points[start:stop], int64[n, 2]: the start and the end of each group."""
     n = 0
     for i in range(start, stop):
         n += is_digit(points[i]) and (i == start or not is_digit(points[i - 1]))
@@ -86,7 +85,7 @@ def ends_with(points: U32, end: Int, word: bytes) -> bool:
 
 @part
 def eat(points: U32, i: Int, n: Int) -> Int:
-    """Return the offset after `n` digits at `i`; -1 if there are fewer, or if `i` is below 0."""
+    """Return the offset after `n` digits at `i`; -1 if there are fewer digits, or if `i` is below 0."""
     if i < 0 or i + n > len(points):
         return -1
     for k in range(i, i + n):
@@ -97,13 +96,13 @@ def eat(points: U32, i: Int, n: Int) -> Int:
 
 @part
 def skip(points: U32, i: Int) -> Int:
-    """Return the offset after the space or hyphen at `i`, or `i` if there is none."""
+    """Return the offset after the space or hyphen at `i`, or `i` if there is no space or hyphen."""
     return i + 1 if i >= 0 and at_or_0(points, i) in (32, 45) else i
 
 
 @part
 def group_ending(groups: I64, at: Int, end: Int) -> Int:
-    """Return the group from group `at` on that ends at an offset; -1 if none does."""
+    """Return the group, from group `at` on, that ends at the offset `end`; -1 if none does."""
     for k in range(at, len(groups)):
         if groups[k, 1] >= end:
             return k if groups[k, 1] == end else -1

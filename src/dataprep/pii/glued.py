@@ -1,4 +1,4 @@
-"""Phones to which people glue words (0612345678merci), extensions (x4587), and phones with two blanks in them.
+"""Phone numbers with words attached (0612345678merci), with extensions (x4587), or with double blanks in them.
 
 Slow reference for the tests: tests/twins/glued.py
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-FEWEST, MOST = 8, 15  # digits of a number to which a word may be glued
+FEWEST, MOST = 8, 15  # digits of a number to which a word may be attached
 FEWEST_WORLD = 7  # after a +
 REACH = 28  # characters of such a number
-CUT = "\x1f"  # what is read in place of the first letter of a glued word
+CUT = "\x1f"  # the sign that replaces the first letter of an attached word
 FEWEST_WIDE, MOST_WIDE = 8, 13  # digits of a number with two blanks
 _SITE = re.compile("[0-9](?=[A-Za-z_])")
 _EXTENSION = r"(?:x|ext(?:n|ension)?|poste|anexo|ramal|interno|доб|durchwahl)"
@@ -32,10 +32,10 @@ _WIDE = re.compile(  # 0612  345 678, (506)  234-5678, 0  801 23 45 67, 8  (495)
 
 
 def parted(text: str) -> str:
-    """Return a text of the same length in which a sign is in place of the first letter of words glued to a number.
+    """Return a text of the same length in which a sign replaces the first letter of words attached to a number.
 
-    Words of less than three letters, such as units, and words of hexadecimal digits are not parted from a number,
-    unless it begins with a +.
+    Words of fewer than three letters, such as units, and words of hexadecimal digits are not separated from a number,
+    unless the number begins with a +.
     """
     cuts = [m.end() for m in _SITE.finditer(text) if _is_glued(text, m.end())]
     if not cuts:
@@ -48,7 +48,7 @@ def parted(text: str) -> str:
 
 
 def _is_glued(text: str, end: int) -> bool:
-    """Return whether a word is glued to a number that ends at `end`."""
+    """Return whether a word is attached to a number that ends at `end`."""
     number = _NUMBER.search(text, max(0, end - REACH), end)
     if number is None:
         return False
@@ -61,7 +61,7 @@ def _is_glued(text: str, end: int) -> bool:
 
 
 def with_extension(text: str, end: int) -> int:
-    """Return where the extension of a phone that ends at `end` ends (`x204`, `ext. 12`, `#3`); `end` if it has none."""
+    """Return the end of the extension of a phone number that ends at `end` (`x204`, `ext. 12`, `#3`); else `end`."""
     found = _AFTER.match(text, end)
     return found.end() if found else end
 

@@ -1,6 +1,6 @@
-"""Find lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
+"""Find lines that may contain personal data, in one pass over the bytes, so that patterns are tried on few lines.
 
-Lines without personal data may be found too, but no line with personal data is missed.
+The lines found may also include lines without personal data, but no line with personal data is missed.
 
 Slow reference for the tests: tests/twins/pii.py (it searches for each kind of data character by character)
 """
@@ -88,7 +88,7 @@ def is_hex(b: Int) -> bool:
 
 @kernel(inline="always")
 def is_before_colon(data: U8, i: Int, stop: Int) -> bool:
-    """Return whether a colon follows `i` after at most four hexadecimal digits."""
+    """Return whether a colon follows offset `i` after at most four hexadecimal digits."""
     j = i
     while j < stop and j < i + 4 and is_hex(data[j]):
         j += 1
@@ -97,7 +97,7 @@ def is_before_colon(data: U8, i: Int, stop: Int) -> bool:
 
 @kernel(inline="always")
 def is_code(data: U8, i: Int, stop: Int) -> bool:
-    """Return whether two capitals precede the digit at `i`, or two small letters, if another digit follows it."""
+    """Return whether two capitals, or two small letters if another digit follows, precede the digit at `i`."""
     a, b = data[i - 2], data[i - 1]
     if 65 <= b <= 90:
         return bool(65 <= a <= 90)
@@ -106,14 +106,15 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
 
 @kernel(inline="always")
 def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple[Int, Int]:
-    """Return start and end of the line, or of the second one, above the line from `start` that begins with a number.
+    """Return start and end of the line above (or two above) the line from `start`, which begins with a number.
 
     - i: the first digit of the line.
     - first: the start of the text.
     - n_digits: the number of digits of the number.
 
-    Returns (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has fewer
-    digits than a phone and the line above does not end in a digit, which is then not checked outside ASCII.
+    Returns (-1, -1) if there is no such line, or if the line does not begin with the number. The result is also (-1,
+    -1) if the number has fewer digits than a phone number and the line above does not end in a digit, which is then not
+    checked outside ASCII.
     """
     at = i - 1
     while at >= start and (data[at] in (9, 13, 32) or 40 <= data[at] <= 47):
@@ -138,14 +139,14 @@ def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
-    A row of the result is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted`
-    that may be there).
+    A row of the result is (index of the text, start and end of the line in `data`, sum of the kinds in `wanted` that
+    the line may contain).
 
     Args:
         offsets: text k is data[offsets[k]:offsets[k + 1]].
         data: the texts, UTF-8 bytes.
         kinds: the table of byte and character classes that `byte_kinds` returns.
-        wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK.
+        wanted: the kinds of data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK.
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

@@ -1,4 +1,4 @@
-"""More kinds of personal data than those of `rules.py`: patterns with a check of the digits; also your own."""
+"""More kinds of personal data than those of `rules.py`: patterns with a check of the digits; also your own kinds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class PIIKind:
 
     Args:
         name: the kind's name in replacements and statistics: lower-case letters, digits and _.
-        pattern: the regular expression, which is searched in every line. If it has a group named `data`, only that
-            group is replaced, so that a label may be required before it.
+        pattern: the regular expression, which is searched for in every line. If it contains a group named `data`, only
+            that group is replaced, so that the pattern can require a label before it.
         check: the check of a match: "luhn" (cards), "iban" (MOD 97-10), "rib" (the key of French and Moroccan
-            accounts), or a function that is called with the match, without spaces and hyphens, and returns whether the
-            match is valid. "": every match is valid.
+            accounts), or a function. The function is called with the match, without spaces and hyphens, and returns
+            whether the match is valid. "": every match is valid.
 
-    Raises PlanError for a name that is taken, a pattern that is not valid or matches the empty text, or an unknown
-    check.
+    Raises PlanError for a name that is already in use, a pattern that is invalid or matches the empty string, or an
+    unknown check.
     """
 
     name: str
@@ -40,15 +40,15 @@ class PIIKind:
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[a-z][a-z0-9_]*", self.name) or self.name in KINDS:
-            msg = f"PIIKind: name={self.name!r} must be lower-case letters, digits and _, and not one of the five"
+            msg = f"PIIKind: name={self.name!r} must be lower-case letters, digits and _, and not a built-in kind"
             raise PlanError(msg)
         try:
             found = re.compile(self.pattern).search("")
         except re.error as e:
-            msg = f"PIIKind {self.name}: pattern={self.pattern!r} must be a pattern of Python's re; {e}"
+            msg = f"PIIKind {self.name}: pattern={self.pattern!r} must be a valid pattern for Python's re: {e}"
             raise PlanError(msg) from e
         if found:
-            msg = f"PIIKind {self.name}: pattern={self.pattern!r} matches an empty text; it must match something"
+            msg = f"PIIKind {self.name}: pattern={self.pattern!r} matches the empty string; it must match text"
             raise PlanError(msg)
         if not callable(self.check) and self.check not in ("", *CHECKS):
             msg = f"PIIKind {self.name}: check={self.check!r} must be one of {', '.join(CHECKS)}, or a function"

@@ -1,4 +1,4 @@
-"""Words before a number that show its meaning, as data: labels of phones and of other things."""
+"""Words before a number that indicate its meaning, as data: labels of phone numbers and of other numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ plaque|immatriculation|chassis|engine no|номер счета|лицевой с
 交易号|保单号|车牌|许可证|執照|統編|备案号|文号|存单|isbn|issn|ismn|ean|doi|arxiv|j.cell|isbn-10|isbn-13|ردمك|מסת"ב
 upc|gtin|barcode|code-barres|штрих-код|条码|バーコード|version|ver|v|release|build|firmware|section|версия|версії
 έκδοση|גרסה|الإصدار|إصدار|نسخه|版本|バージョン|버전|img|dsc|vid|ref|réf|reference|référence|referencia|referenz|rif
-booking|ticket|serial|tracking|sku|sn|s/n|المرجع|مرجع|مرجع الإعلان|артикул|серийный номер|артикулу|seriennummer
+booking|ticket|ticket-nr|ticketnr|ticketnummer|билет|билета|билеты|biglietto|bilet|bilet nr|رقم التذكرة|تذكرة|票号|票號
+チケット番号|serial|tracking|sku|sn|s/n|المرجع|مرجع|مرجع الإعلان|артикул|серийный номер|артикулу|seriennummer
 numéro de série|n° de série|número de serie|numero di serie|الرقم التسلسلي|الرقم المتسلسل|رقم التسلسل|شماره سریال
 סידורי|מספר סידורי|सीरियल|क्रमांक|序列号|序號|シリアル番号|製造番号|일련번호|시리얼|part no|part nr|part number
 part #|model|modell|modèle|modelo|型号|型號|型番|모델명|batch|lot no|lot number|asset|asset tag|inventory

@@ -1,4 +1,4 @@
-"""Words before a number that show its meaning: a phone, or an order, a company, a book or a version."""
+"""Words before a number that indicate its meaning: a phone number, an order, a company, a book or a version."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .label_words import AFTER_LABEL, AFTER_PHONE, AND, NOT_PERSONAL, PHONE
 
 UNBROKEN = r"\u0590-\u06ff\u0900-\u0fff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af"
 JOINED = 12  # characters between two numbers that a word joins, at most
-LABEL = 40  # characters before a number in which a label is searched
+LABEL = 40  # characters before a number in which a label is searched for
 
 
 def words(table: str) -> list[str]:
-    """Return the labels of a table, the longest first."""
+    """Return the labels in a table, the longest first."""
     return sorted({word for line in table.split("\n") for word in line.split("|") if word}, key=lambda w: (-len(w), w))
 
 
 def trie(some: Iterable[str]) -> str:
-    """Return a pattern of some words, in which words with the same beginning share it."""
+    """Return a pattern that matches any of some words and shares their common prefixes."""
     rests = defaultdict(set)
     for word in some:
         rests[word[:1]].add(word[1:])
@@ -38,7 +38,7 @@ def _backwards(table: str, gap: str, more: str, *, glued_to: str = "") -> re.Pat
 
     The text must be in lower case. Only one position is tried, and at most one letter of most labels.
 
-    - glued_to: for a set of a pattern, the characters that may also precede a label directly.
+    - glued_to: the characters, as the inside of a regular-expression set, that may also directly precede a label.
     """
     some = words(table)
     # Arabic and Hebrew write "and", "the" and "for" without a space before a word, and others have no spaces at all.
@@ -64,7 +64,7 @@ PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0
 _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 _BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506
-# "For orders" names what a phone is for, "order no" a number.
+# "For orders" says what a phone is for, whereas "order no" labels a number.
 _PURPOSE = re.compile(
     r"\b(?:pour|for|para|per|für|voor|для)[ \t]+(?:(?:toute|all|your|vos|votre|the|la)s?[ \t]+)?"
     r"[^\W\d_]+[ \t]{0,2}[:.]?[ \t]{0,2}\Z", re.IGNORECASE)  # fmt: skip
@@ -93,7 +93,7 @@ _AND = re.compile(  # emoji also join two numbers
 def label_ends() -> U8:
     """Return the bits GAP_SIGN and LABEL_END of each code point, uint8[0x110000].
 
-    They mark the signs after the label of a phone and the last letters of such labels.
+    They mark the signs after a phone label, and the last letters of such labels.
     """
     table = np.zeros(0x110000, np.uint8)
     last = "".join(sorted({re.escape(w[-1]) for w in (*words(PHONE), *AFTER_PHONE.split("|"))}))
@@ -124,18 +124,18 @@ def is_labelled(text: str, start: int) -> bool:
 
 
 def _is_key(before: str) -> bool:
-    """Return whether a text ends with a parameter of a URL, or a name in code, and of no phone: order_id=."""
+    """Return whether a text ends with a URL parameter or a name in code that does not denote a phone: order_id=."""
     m = _KEY.search(before)
     return (m is not None and not _PHONE_KEY.search(m[0])) or _PARAMETER.search(before) is not None
 
 
 def is_phone_key(text: str, start: int) -> bool:
-    """Return whether a name in code that may be of a phone precedes a number: to=, phone=, msisdn=."""
+    """Return whether a name in code that may denote a phone number precedes a number: to=, phone=, msisdn=."""
     return _PHONE_KEYS.search(text, max(0, start - LABEL), start) is not None
 
 
 def is_phone_label(text: str, start: int) -> bool:
-    """Return whether a label before a number (tel., phone, WhatsApp) shows that the number is a phone.
+    """Return whether a label before a number (tel., phone, WhatsApp) shows that it is a phone number.
 
     - start: the offset of the number in `text`, in characters.
     """
@@ -143,5 +143,5 @@ def is_phone_label(text: str, start: int) -> bool:
 
 
 def is_joined(text: str, end: int, start: int) -> bool:
-    """Return whether a word such as "or" joins a number that begins at `start` to the one that ends at `end`."""
+    """Return whether a word such as "or" joins a number that begins at `start` to the number that ends at `end`."""
     return 0 <= end < start <= end + JOINED and _AND.fullmatch(text, end, start) is not None

@@ -54,7 +54,7 @@ class Line(NamedTuple):
 def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """Yield the lines that may contain wanted personal data, in order.
 
-    - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
+    - offsets: int64[n + 1], the offsets of n texts in `data`, UTF-8 bytes.
     - wanted: the kinds of personal data to find, as a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
     view = memoryview(data)  # type: ignore[arg-type]
@@ -65,13 +65,13 @@ def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
 def find_joined(
     data: U8, starts: I64, stops: I64, find: Callable[[str], Iterable[tuple[int, int]]], between: bytes = b"\n"
 ) -> I64:
-    """Return the spans that `find` yields in pieces of a buffer, int64[m, 2], in bytes of the buffer.
+    """Return the spans that `find` yields in fragments of a buffer, int64[m, 2], in bytes of the buffer.
 
-    - data: UTF-8.
-    - starts: int64[n], the offset at which each piece begins.
-    - stops: int64[n], the offset at which each piece ends.
-    - find: it gets all pieces in one text and yields (start, end) in characters, in order; no span may cross `between`,
-      which is put between two pieces.
+    - data: the buffer, UTF-8 bytes.
+    - starts: int64[n], the offset at which each fragment begins.
+    - stops: int64[n], the offset at which each fragment ends.
+    - find: a function that receives all fragments in one text and yields (start, end) in characters, in order. No span
+      may cross `between`, which separates two fragments.
     """
     view = memoryview(data)  # type: ignore[arg-type]
     joined = between.join([view[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
@@ -87,7 +87,7 @@ def find_joined(
 
 
 def every_line(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
-    """Yield all lines with a character, in order; `can` states which of the wanted kinds each may contain.
+    """Yield all non-empty lines, in order; `can` states which of the wanted kinds each line may contain.
 
     Args:
         offsets: as in `lines`.

@@ -1,4 +1,4 @@
-"""Phones without + and 0 of which no word speaks: the only number of a sentence, in groups as of a phone.
+"""Phone numbers without +, 0 or telling words: the only number of a sentence, grouped like a phone number.
 
 Slow reference for the tests: tests/twins/lone.py
 """
@@ -11,11 +11,11 @@ from .context import speaks_of_other
 
 NEAR = 120  # characters before and after a number in which its sentence is read
 MOST_SIGNS = 4  # between a word and a number
-PAIR = 59  # a number of a lottery is not above it
+PAIR = 59  # lottery numbers do not exceed it
 
 
 def _groups(*some: str) -> re.Pattern[str]:
-    """Return a pattern of groups of digits, in which d is a digit."""
+    """Return a pattern of groups of digits, in which d represents a digit."""
     return re.compile("|".join(some).replace("d", "[0-9]"))
 
 
@@ -43,7 +43,7 @@ _MORE = re.compile(r"[(+]?[0-9](?:[ ./()-]{0,2}[0-9]){7,12}(?![0-9])")
 
 
 def is_lone(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is the only number of a sentence about no other thing, in groups as of a phone."""
+    """Return whether text[start:end], grouped as a phone number, is the only one in a sentence about nothing else."""
     whole = text[start:end]
     if whole.endswith("00") or _rises(whole) or not (LONE.fullmatch(whole) or _is_pairs(whole)):
         return False
@@ -61,11 +61,11 @@ def is_lone(text: str, start: int, end: int) -> bool:
 
 
 def _rises(whole: str) -> bool:
-    """Return whether a number is the lower and the higher price of a thing, with a blank between: 2345 2365."""
+    """Return whether a number is a low and a high price separated by a blank: 2345 2365."""
     return len(whole) == 9 and whole[4] == " " and whole[0] == whole[5] and whole[1] <= whole[6]
 
 
 def _is_pairs(whole: str) -> bool:
-    """Return whether a number is pairs of digits, no row of figures: 22 71 08 64."""
+    """Return whether a number consists of pairs of digits and is not a row of figures: 22 71 08 64."""
     pairs = [int(pair) for pair in re.findall("[0-9]+", whole)]
     return PAIRS.fullmatch(whole) is not None and max(pairs) > PAIR and pairs != sorted(pairs)

@@ -1,4 +1,4 @@
-"""Groups of digits that are not a phone: rows of a table, days, post codes, bits, numbers that are counted.
+"""Groups of digits that are not a phone number: table rows, dates, post codes, bits, counts.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -19,7 +19,7 @@ ROW = 2  # further groups like those of a number: it is a table
 
 @part
 def joined(points: U32, groups: I64, at: Int, k: Int) -> bool:
-    """Return whether groups k and k + 1 are as long as group `at`, with the gap between them that follows `at`."""
+    """Return whether groups k and k + 1 are as long as group `at`, separated by the same gap as follows group `at`."""
     size, a, b = groups[at, 1] - groups[at, 0], groups[at, 1], groups[k, 1]
     gap = groups[at + 1, 0] - a
     same = groups[k, 1] - groups[k, 0] == size == groups[k + 1, 1] - groups[k + 1, 0] and groups[k + 1, 0] - b == gap
@@ -47,7 +47,7 @@ def is_row(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
 
 @part
 def is_decimal(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups `at` and `last` are a decimal after another decimal: 34191.79001 01043.510047."""
+    """Return whether groups `at` and `last` form a decimal after another decimal: 34191.79001 01043.510047."""
     if last != at + 1 or at < 2 or points[groups[at, 1]] != 46:
         return False
     a, b = groups[at - 2, 1], groups[at - 1, 1]
@@ -56,7 +56,7 @@ def is_decimal(points: U32, groups: I64, at: Int, last: Int) -> bool:
 
 @part
 def is_counting(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether all steps from one number to the next are equal: 01 02 03 04 05, 06 12 18 24, 06 06 06 06."""
+    """Return whether the differences between successive numbers are equal: 01 02 03 04 05, 06 12 18 24, 06 06 06 06."""
     step: Int = 0
     old: Int = 0
     for k in range(at, last + 1):
@@ -73,7 +73,7 @@ def is_counting(points: U32, groups: I64, at: Int, last: Int) -> bool:
 
 @part
 def is_day(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups `at` to `last` are a day in eight digits: 12 05 2023, 20230512."""
+    """Return whether groups `at` to `last` are a date in eight digits: 12 05 2023, 20230512."""
     number: Int = 0
     n, year_last, year_first = 0, True, True
     for k in range(at, last + 1):
@@ -93,15 +93,15 @@ def is_day(points: U32, groups: I64, at: Int, last: Int) -> bool:
 
 @part
 def is_date(year: Int, month: Int, day: Int) -> bool:
-    """Return whether three numbers can be a year of these two centuries, a month and a day."""
+    """Return whether three numbers can be a year of the 20th or 21st century, a month and a day."""
     return bool(1900 <= year < 2100 and 1 <= month <= 12 and 1 <= day <= 31)
 
 
 @part
 def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int) -> bool:
-    """Return whether groups `at` to `last` are bits, an American post code, an ISBN in a path, or numbers counted.
+    """Return whether groups `at` to `last` are bits, an American post code, an ISBN in a path, or a regular series.
 
-    - called: the group that a label identifies as a phone.
+    - called: the group that a label identifies as a phone number.
     """
     s, first = groups[at, 0], groups[at, 1] - groups[at, 0]
     total: Int = 0
@@ -129,7 +129,7 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
 
 @part
 def is_drawn(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups are numbers of a lottery: two digits each, not above 50; five of them rise."""
+    """Return whether groups are lottery numbers: two digits each, not above 50, with five of them ascending."""
     old: Int = 0
     six = last >= at + 5  # in any order
     for k in range(at, last + 1):

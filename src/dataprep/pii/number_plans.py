@@ -1,4 +1,4 @@
-"""Phones by the plan of one country: groups of digits and signs that are a number without a + and mostly without a 0.
+"""Phone numbers by the plan of one country: groups of digits and signs, without a + and mostly without a 0.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -15,9 +15,10 @@ ARGENTINE = 13  # digits of a number with the 15 of mobile phones
 
 @part
 def plan_end(points: U32, s: Int) -> Int:
-    """Return the end of a number by the plan of one country without a leading 0 and digits; -1 if there is none.
+    """Return the end of a number in one country's plan that lacks a leading 0 followed by digits; -1 if there is none.
 
-    Such as 8 (495) 555-01-23 in Russia, 0 (532) 123 45 67 in Turkey, 138-1234-5678 in China, (11) 91234-5678 in Brazil.
+    Examples are 8 (495) 555-01-23 in Russia, 0 (532) 123 45 67 in Turkey, 138-1234-5678 in China, and (11) 91234-5678
+    in Brazil.
     """
     first, i = points[s], -1
     if first in (48, 56) and not is_digit(at_or_0(points, s + 1)):  # Turkey, Russia
@@ -47,7 +48,7 @@ def plan_end(points: U32, s: Int) -> Int:
 
 @part
 def is_century(points: U32, i: Int) -> bool:
-    """Return whether 19 or 20 is at `i`."""
+    """Return whether the digits 19 or 20 are at `i`."""
     a, b = at_or_0(points, i), at_or_0(points, i + 1)
     return bool((a == 49 and b == 57) or (a == 50 and b == 48))
 
@@ -56,7 +57,7 @@ def is_century(points: U32, i: Int) -> bool:
 def american(points: U32, groups: I64, at: Int) -> Int:
     """Return the index of the last digit group of the United States phone number that begins at group `at`.
 
-    It is written like (212) 555-0123, 212.555.0123 or 1-212-555-0123. Returns -1 if there is none.
+    It is written like (212) 555-0123, 212.555.0123 or 1-212-555-0123. Returns -1 if there is no such number.
     """
     one = groups[at, 1] - groups[at, 0] == 1 and points[groups[at, 0]] == 49
     k = at + one
@@ -80,7 +81,7 @@ def american(points: U32, groups: I64, at: Int) -> Int:
 
 @part
 def whole(points: U32, groups: I64, at: Int) -> Int:
-    """Return the last group of an American number or one of `plan_end` that begins at group `at`; -1: there is none."""
+    """Return the last group of the American or `plan_end` number that begins at group `at`; -1 if there is none."""
     last = american(points, groups, at)
     if last < 0:
         end = plan_end(points, groups[at, 0])
@@ -90,7 +91,7 @@ def whole(points: U32, groups: I64, at: Int) -> Int:
 
 @part
 def is_chinese(points: U32, classes: U16, groups: I64, at: Int) -> bool:
-    """Return whether group `at` is a mobile phone of China by itself, 13912345678: no letter or sign joins it."""
+    """Return whether group `at` alone is a Chinese mobile number, 13912345678, with no letter or sign attached."""
     s, end = groups[at, 0], groups[at, 1]
     if end - s != CHINESE or points[s] != 49 or not 51 <= points[s + 1] <= 57:
         return False

@@ -1,9 +1,9 @@
 """Find phone numbers: groups of digits with separators between the groups; a number is always matched whole.
 
-A match begins and ends with a whole group of digits, so that no digits of the number stay in the text. Two numbers next
-to each other are both found. The text before and after the digits shows whether they are part of something else, such
-as a date. The decisions by digits and separators are compiled (`candidates.py`); labels, dates and books are searched
-only next to the remaining candidates.
+A match begins and ends with a whole group of digits, so that no digits of the number remain in the text. Two adjacent
+numbers are both found. The text before and after the digits shows whether they are part of something else, such as a
+date. The decisions based on digits and separators are compiled (`candidates.py`); labels, dates and books are searched
+for only next to the remaining candidates.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_extensions(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each phone number with its extension, in a line without hidden characters."""
+    """Yield (start, end) of each phone number with its extension, in a line without invisible characters."""
     for start, end in _phones(parted(text)):
         yield start, with_extension(text, end)
 
@@ -92,10 +92,10 @@ def _of_run(
 ) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a run of groups of digits.
 
-    - groups: the offsets at which each begins and ends.
-    - called: the group that a label identifies as a phone; -1: no group.
-    - end: the offset at which the last phone before the run ends.
-    - others: dates and numbers of books in the run.
+    - groups: the start and end offsets of each group.
+    - called: the group that a label identifies as a phone number; -1 if there is none.
+    - end: the offset at which the last phone number before the run ends.
+    - others: the dates and ISBNs in the run.
     """
     at = 0
     while True:
@@ -116,7 +116,7 @@ def _of_run(
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
-    """Return whether a number without a label is ten digits in order, or a code; or has no 0 or + and is counted."""
+    """Return whether an unlabelled number is ten digits in order or a code, or is a count without 0 or +."""
     letters = text[start - 3 : start]
     if letters[-1:].isupper() and letters.isalpha() and letters.isupper():  # GHN03236464726
         return True
@@ -128,13 +128,13 @@ def _is_other(text: str, start: int, end: int) -> bool:
 
 
 def _is_inside(others: list[tuple[int, int]], start: int) -> bool:
-    """Return whether one of some spans, in order, begins at or before `start` and ends after it."""
+    """Return whether one of several spans, in order, begins at or before `start` and ends after it."""
     before = bisect_right(others, start, key=lambda span: span[0]) - 1
     return before >= 0 and start < others[before][1]
 
 
 def _first(text: str, start: int, end: int) -> int:
-    """Return the first character of a phone whose digits begin at `start`: its + and its bracket, if it has them."""
+    """Return the offset of a phone number's first character, given its first digit: its + or bracket, if any."""
     start -= text[start - 1 : start] == "+"
     opened = text[start - 1 : start] == "(" and text.count(")", start, end) > text.count("(", start, end)
     return start - opened

@@ -1,4 +1,4 @@
-"""Phones that are a whole text, such as a message: one number or a list of numbers, in groups as of a phone.
+"""Phone numbers that form a whole text, such as a message: one number or a list, grouped like phone numbers.
 
 Slow reference for the tests: tests/twins/only.py
 """
@@ -38,9 +38,9 @@ _PAIRS = re.compile("[0-9]{2}(?:[ -][0-9]{2}){3,4}")
 
 
 def only_phones(offsets: I64, data: U8) -> list[tuple[int, int]]:
-    """Return (start, end) in bytes of `data` of the phones of each text that is nothing but phones.
+    """Return (start, end) in bytes of `data` of the phone numbers of each text that consists only of phone numbers.
 
-    - offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
+    - offsets: int64[n + 1], the offsets of n texts in `data`, UTF-8 bytes.
     """
     rows, found = starting(offsets, data, byte_kinds()), list[tuple[int, int]]()
     for start, stop in zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True):
@@ -51,7 +51,7 @@ def only_phones(offsets: I64, data: U8) -> list[tuple[int, int]]:
 
 @kernel
 def starting(offsets: I64, data: U8, kinds: U8) -> I64:
-    """Return the indexes of the texts of at most MOST_BYTES that begin with a number of at least MIN_DIGITS, int64[m].
+    """Return the indices of texts of at most MOST_BYTES that begin with a number of at least MIN_DIGITS, int64[m].
 
     - kinds: the table of byte and character classes that `byte_kinds` returns.
     """
@@ -77,9 +77,9 @@ def starting(offsets: I64, data: U8, kinds: U8) -> I64:
 
 
 def only(text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of the phones of a text that is nothing but phones; none if it is anything else.
+    """Return (start, end) of the phone numbers of a text that consists only of such numbers; otherwise nothing.
 
-    Signs, a glued word or an extension may follow each number. One line break may be in the text.
+    Signs, an attached word or an extension may follow each number. The text may contain one line break.
     """
     line = plain(text)
     if not _NUMBER.match(line) or line.strip().count("\n") > MOST_BREAKS:
@@ -97,7 +97,7 @@ def only(text: str) -> list[tuple[int, int]]:
 
 
 def is_number(whole: str) -> bool:
-    """Return whether a text of digits and signs is a phone, if no words are near: by its groups, or in any text."""
+    """Return whether a text of digits and signs is a phone number, by its grouping, without words near it."""
     groups = re.findall("[0-9]+", whole)
     if _GROUPS.fullmatch(whole) and "".join(str(len(g)) for g in groups) in SIZES:
         return not _is_other(whole, groups)

@@ -20,7 +20,7 @@ _ISBN_DIGITS = 13
 def dates_and_books(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return (start, end) of the dates and ISBNs in text[start:end], in order.
 
-    Neither `start` nor `end` may be inside of one.
+    Neither `start` nor `end` may be inside a date or an ISBN.
     """
     found: list[tuple[int, int]] = []
     if any(text.find(sign, start, end) >= 0 for sign in "./-"):

@@ -1,4 +1,4 @@
-"""Forms of phone numbers: their beginnings, the signs between their groups, and the groups at their end.
+"""Forms of phone numbers: their first digits, the signs between their groups, and their last groups.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -15,7 +15,7 @@ from .number_plans import argentine, is_chinese, whole
 
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
 AREA = 5  # digits of an area code, at most
-COMPACT = 9  # digits without a sign that are a whole number
+COMPACT = 9  # digits that form a complete number without a sign
 LEAST = 8  # digits of a phone
 NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
 WA, SEND, ENCODED = b"wa.me/", b"phone=", b"=%2"  # before an international number without a +
@@ -47,7 +47,7 @@ def is_zip(points: U32, classes: U16, start: Int, size: Int) -> bool:
 
 @part
 def fewest(points: U32, s: Int) -> Int:
-    """Return the fewest digits of an international number whose first digit is at `s`; 0 if no country has its code.
+    """Return the minimum digits of an international number whose first digit is at `s`; 0 if its code is unknown.
 
     Only the digits of its first group are read.
     """
@@ -63,9 +63,9 @@ def fewest(points: U32, s: Int) -> Int:
 
 @part
 def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
-    """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
+    """Return the form of a number beginning at group `at`, by its first digits; NONE if no phone number begins so.
 
-    - called: the group that a label identifies as a phone; -1: no group.
+    - called: the group that a label identifies as a phone number; -1 if there is no such group.
     """
     s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
     before, zero = at_or_0(points, s - 1), points[s] == 48
@@ -88,7 +88,7 @@ def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
 
 @part
 def is_closed(points: U32, i: Int) -> bool:
-    """Return whether one to four digits at `i` end with a closing bracket."""
+    """Return whether one to four digits at `i` are followed by a closing bracket."""
     end = i
     while is_digit(at_or_0(points, end)):
         end += 1
@@ -97,10 +97,10 @@ def is_closed(points: U32, i: Int) -> bool:
 
 @part
 def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
-    """Return whether points[a:b] may be between two groups of one number.
+    """Return whether points[a:b] can separate two groups of one number.
 
-    - kind: the form of the number. WORLD allows up to three signs, as in +33 (0)6 12; other forms allow one, or a
-      closing bracket and one.
+    - kind: the form of the number. WORLD allows up to three signs, as in +33 (0)6 12; other forms allow one sign, or a
+      closing bracket and one sign.
     """
     if kind == WORLD:
         right = b - a <= 3
@@ -118,16 +118,16 @@ def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
 
 @part
 def is_wide(points: U32, s: Int, a: Int, b: Int) -> bool:
-    """Return whether points[a:b] are " / " or " - " between a short area code that begins at `s` and its number."""
+    """Return whether points[a:b] is " / " or " - " between a short area code that begins at `s` and its number."""
     signs = b - a == 3 and points[a] == 32 and points[a + 1] in (45, 47) and points[a + 2] == 32
     return bool(signs and a - s <= AREA and points[b] != 48)
 
 
 @part
 def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[Int, Int]:
-    """Return the first and the last group that a number beginning at group `at` may end with.
+    """Return the first and the last group with which a number beginning at group `at` can end.
 
-    The last is -1 if no phone begins so.
+    The last group is -1 if no phone number begins so.
 
     - called: as for `form`.
     """

@@ -1,7 +1,8 @@
-"""Telephone plans: whether groups of digits and their first digits are those of a number in any country.
+"""Telephone plans: whether the grouping and first digits of a number match a phone number of any country.
 
-The plans are in `plans.txt`, which scripts/make_phones.py writes: the forms of numbers, such as 3-2-2-2 and (4)6, each
-with the first three digits of the numbers that are written so. Which forms show a phone without a word is decided here.
+The plans are in `plans.txt`, which scripts/make_phones.py writes. It lists the forms of numbers, such as 3-2-2-2 and
+(4)6, each with the first three digits of the numbers that are written in this form. This module decides which forms
+indicate a phone number without a word.
 
 Slow reference for the tests: tests/twins/plans.py
 """
@@ -13,9 +14,9 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import resources
 
-FIRST = 3  # digits by which a number is known
+FIRST = 3  # leading digits that identify a number
 LONGEST_AREA = 5  # digits of an area code, with its 0
-FEWEST_AREA = 9  # digits of a number with an area code in brackets, or with a slash behind it
+FEWEST_AREA = 9  # digits of a number with an area code in brackets, or followed by a slash
 FEWEST_ZERO = 10  # digits of a number with a 0 that has two groups, or groups as of an amount or a date
 YEARS = re.compile(r"(?:19|20)[0-9]{2}[ .-](?:19|20)[0-9]{2}\Z")
 HYPHENS = re.compile("[5-9][0-9]{2}-[0-9]{3}-[0-9]{3}")  # with other signs it may be an amount
@@ -36,7 +37,7 @@ _SAME_DIGIT = str.maketrans("0123456789", "0000000000")
 
 @cache
 def forms() -> dict[str, frozenset[int]]:
-    """Return the first three digits of the numbers of each form."""
+    """Return, for each form, the first three digits of its numbers."""
     text = resources.files(__package__).joinpath("plans.txt").read_text("utf-8").replace("\n ", " ")
     rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
     return {name: frozenset(numbers_in(ranges)) for name, *ranges in rows}
@@ -55,15 +56,15 @@ def form_of(whole: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _form(shape: str) -> str:
-    """Return the form of the numbers that have some signs between groups of as many digits."""
+    """Return the form of the numbers with the given signs between groups of the given lengths."""
     plain = _CLOSE.sub("", shape.replace(" / ", "/").replace(" - ", "-"))
     return _SIZES.sub(lambda m: f"{len(m[0]):x}", plain).translate(_TO_HYPHEN)
 
 
 def shows_phone(whole: str, digits: str) -> bool:
-    """Return whether the groups of a number and its first digits show that it is a phone.
+    """Return whether the grouping of a number and its first digits show that it is a phone number.
 
-    - digits: those of the number, without signs.
+    - digits: the digits of the number, without signs.
     """
     form = form_of(whole)
     if form in MORE and re.match(MORE[form], digits):
@@ -76,9 +77,9 @@ def shows_phone(whole: str, digits: str) -> bool:
 
 
 def is_distinct(form: str, digits: str) -> bool:
-    """Return whether amounts, dates and rows of figures do not have a form.
+    """Return whether a form does not occur in amounts, dates and rows of figures.
 
-    - digits: those of the number.
+    - digits: the digits of the number.
     """
     if "(" in form:
         return len(digits) >= FEWEST_AREA

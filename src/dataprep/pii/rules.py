@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .addresses import addresses
-from .cards import cards
+from .cards import WORD_OR_END, cards
 from .kinds import KINDS, PIIKind, mod97
 from .numbers import phones
 from .signs import APART, plain
@@ -29,21 +29,22 @@ _MARKS = "\u0900-\u0963\u0966-\u0dff"  # the scripts of India, whose vowel signs
 
 
 def _email(marks: str) -> re.Pattern[str]:
-    """Return the pattern of an address, in which some marks are letters, too."""
+    """Return the pattern of an e-mail address in which certain marks also count as letters."""
     letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
     label = rf"{letter}(?:[\w{marks}-]{{0,61}}{letter})?"
     other = rf"(?:[^\W\d_A-Za-z]|[{marks}])" if marks else r"[^\W\d_A-Za-z]"
     top = (  # one script: "a@b.com" before a Han letter; or Punycode
         rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"
     )
-    first = rf"(?<![\w+%@{marks}])(?:[OoDd]['’])?[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
+    irish = rf"(?:(?:[\w{marks}][\w.+%{marks}-]{{0,40}}[._-])?[OoDd]['’])?"  # joe.o'neil
+    first = rf"(?<![\w+%@{marks}]){irish}[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
     return re.compile(rf"{first}@(?:(?:{label}\.){{1,8}}{top}|\[{QUAD}\]|{QUAD}(?!\w)(?!\.\w))")
 
 
 _EMAIL, _EMAIL_OF_INDIA = _email(""), _email(_MARKS)
 _INDIAN = re.compile(f"@(?:[{_MARKS}]|(?<=[{_MARKS}]@))")
 BEFORE_AT = 66  # characters of an address before its @, at most
-# Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
+# Letters of scripts without spaces between words: text before an address, unless its whole first part is in them.
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 
@@ -67,15 +68,15 @@ RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
 _IBAN = re.compile(  # what precedes is tried after the first digit, which makes the search fast
-    rf"[0-9](?:(?<=[A-Z]{{2}}[0-9])(?<!\w[A-Z]{{2}}[0-9])|(?<=[a-z]{{2}}[0-9])(?<!\w[a-z]{{2}}[0-9]))[0-9]"
-    rf"(?=[{APART}]?[A-Za-z0-9])", re.ASCII,
+    rf"[0-9](?:(?<=[A-Z]{{2}}[0-9])(?<!\w[A-Z]{{2}}[0-9])|(?<=[a-z]{{2}}[0-9])(?<!\w[a-z]{{2}}[0-9])"
+    rf"|(?<=[Ii][Bb][Aa][Nn][A-Z]{{2}}[0-9]))[0-9](?=[{APART}]{{0,2}}[A-Za-z0-9])", re.ASCII,
 )  # fmt: skip
 
 
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
     """Return the personal data of the given kinds ("email", "phone" ...) in a line, in order and without overlaps.
 
-    - more: further kinds; they have precedence over `kinds`.
+    - more: further kinds, which take precedence over `kinds`.
     """
     found: list[Match] = []
     for own in more:
@@ -105,16 +106,16 @@ _PATH = re.compile(r":[\w~.-]*/[\w.-]|:[\w.-]+\.git\b|\(")  # after git@host, af
 
 
 def _own_start(text: str, start: int) -> int:
-    """Return where an address begins without the words that scripts without spaces write directly before it."""
+    """Return the start of an address, without the words that scripts without spaces write directly before it."""
     sign = text.index("@", start)
     glued = _UNSPACED.match(text, start, sign) or _TO.match(text, start, sign)
     return glued.end() if glued else start
 
 
 def _is_file(text: str, start: int, end: int) -> bool:
-    """Return whether a match of the pattern of addresses is a file, a package, a repository, code or a part of a URL.
+    """Return whether a match of the address pattern is a file, package, repository, code or part of a URL.
 
-    Such as image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
+    Examples are image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
     """
     if text[text.rfind(".", start, end) + 1 : end].lower() in FILE_SUFFIXES:
         return True
@@ -124,7 +125,7 @@ def _is_file(text: str, start: int, end: int) -> bool:
 
 
 def _word_start(text: str, start: int, at: int) -> int:
-    """Return where the word that ends before `at` begins, not before `start`."""
+    """Return the start of the word that ends before `at`, but not before `start`."""
     return max(start, text.rfind(" ", start, at) + 1, text.rfind("\n", start, at) + 1)
 
 
@@ -153,7 +154,7 @@ def _ibans(text: str) -> Iterator[tuple[int, int]]:
 def _iban_of(country: str) -> re.Pattern[str]:
     rest = IBAN_LENGTHS[country.upper()] - 4
     if country.isupper():
-        return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]?[A-Z0-9]){{{rest}}}(?!\w)", re.ASCII)
+        return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]{{0,2}}[A-Z0-9]){{{rest}}}{WORD_OR_END}", re.ASCII)
     four = f"(?:[{APART}]?(?=[a-z]*[0-9])[a-z0-9]{{4}}){{{rest // 4}}}"  # in lower case: in groups of four, with digits
     end = f"[{APART}]?[a-z0-9]{{{rest % 4}}}" if rest % 4 else ""
     return re.compile(rf"[a-z]{{2}}[0-9]{{2}}{four}{end}(?!\w)", re.ASCII)

@@ -12,13 +12,13 @@ DASHES = (
     "\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d\U00010ead"
 )  # fmt: skip
 SPACES = "\u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
-_WIDE = ("（）＋．／", "()+./")  # full-width signs, and what they are read as
+_WIDE = ("（）＋．／", "()+./")  # full-width signs, and the ASCII signs that replace them
 _SIGNS = (DASHES + SPACES + _WIDE[0], "-" * len(DASHES) + " " * len(SPACES) + _WIDE[1])
-BETWEEN = _SIGNS[0]  # all that are read as a sign of ASCII
+BETWEEN = _SIGNS[0]  # all characters that are read as an ASCII sign
 APART = re.escape(" -" + DASHES + SPACES)  # for a set of a pattern: what may be between two groups of digits
 
 
 @lru_cache(maxsize=1)  # cards, accounts and phones are searched in the same lines
 def plain(text: str) -> str:
-    """Return a text of the same length in which all digits, dashes, spaces and full-width signs are those of ASCII."""
+    """Return a text of the same length with digits, dashes, spaces and full-width signs replaced by those of ASCII."""
     return western(text, *_SIGNS)

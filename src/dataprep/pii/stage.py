@@ -1,4 +1,4 @@
-"""PII: replace personal data (addresses, phone, card and account numbers), or drop documents with it."""
+"""PII: replace personal data (addresses, phone, card and account numbers), or drop documents that contain it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"\d(?:[^\w<>]{0,3}\d){4,}")  # at least five digits, with 
 
 
 class _Span(NamedTuple):
-    """A match, in bytes of a batch's text buffer."""
+    """A match, as a range of bytes in a batch's text buffer."""
 
     start: int
     end: int
@@ -49,10 +49,10 @@ class PII(Stage):
     >>> PII(kinds=("email", "phone", "mac", PIIKind("badge", r"EMP-[0-9]{6}")))
 
     Args:
-        kinds: the kinds of data to find, as listed below; also `PIIKind` objects, for your own kinds. Default: email,
+        kinds: the kinds of data to find, as listed below, and `PIIKind` objects for user-defined kinds. Default: email,
             ip, phone, card and iban.
-        replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and
-            matches are only counted.
+        replace: the text that replaces a match; the name of the kind replaces `{kind}` in it. None: texts are not
+            changed, and matches are only counted.
         action: "replace"; or "drop", which drops documents with matches (`pii`) and does not change other documents.
         max_found: the maximum number of matches in a kept document. None: action="replace" drops no document, and
             action="drop" drops every document with a match.
@@ -61,8 +61,8 @@ class PII(Stage):
 
     - email: e-mail addresses
     - ip: public IPv4 and IPv6 addresses
-    - phone: phone numbers, in decimal digits of any script: international with + or 00, or after @, wa.me/ or phone= as
-      in WhatsApp; national with a leading 0; North American with separators
+    - phone: phone numbers, in decimal digits of any script: international numbers with + or 00, or after @, wa.me/ or
+      phone= as in WhatsApp; national numbers with a leading 0; North American numbers with separators
     - card: card numbers, by issued prefixes and lengths and the Luhn check digit
     - iban: bank accounts, by the country's length and MOD 97
     - rib: French and Moroccan bank accounts, by their key
@@ -72,13 +72,13 @@ class PII(Stage):
     - api_key: keys of AWS, GitHub, GitLab, Google, Hugging Face, Slack, and sk-...
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
-    match crosses a line break (\n), except a phone number of which one line has only a part.
-    A number is always replaced completely, even if letters, digits or other numbers are next to it: groups of digits
-    that are separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs,
-    numbers in table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A
-    national number without its leading 0 is found only if its grouping, a word near it ("tel.", "call"), or its
-    position as the only number of a sentence or of a text indicates a phone number; docs/pii.md lists the rules. Names
-    and postal addresses are not detected.
+    match crosses a line break (\n), except a phone number that a line break divides. A number is always replaced
+    completely, even if letters, digits or other numbers are next to it: groups of digits that are separated by single
+    signs are replaced together or not at all. Version numbers, dates, prices, ISBNs, numbers in table rows, and
+    company, order or invoice numbers after a label are not treated as phone numbers. A national number without its
+    leading 0 is found only if one of the following indicates a phone number: its grouping, a word near it ("tel.",
+    "call"), or its position as the only number of a sentence or of a text. docs/pii.md lists the rules. Names and
+    postal addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """
@@ -90,7 +90,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 14
+    VERSION: ClassVar[int] = 15
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
@@ -117,7 +117,7 @@ class PII(Stage):
             msg = f"PII: replace={self.replace!r} names {unknown[0]!r}; its only field must be {{kind}}"
             raise PlanError(msg)
         if self.max_found is not None and (type(self.max_found) is not int or self.max_found < 0):
-            msg = f"PII: max_found={self.max_found!r} must be a number from 0, or None"
+            msg = f"PII: max_found={self.max_found!r} must be a number of at least 0, or None"
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -145,10 +145,10 @@ class PII(Stage):
         return 0 if self.max_found is None and self.action == "drop" else self.max_found
 
     def masked(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts with matches replaced; "" for a text with more matches than documents may have.
+        """Return the texts with matches replaced; "" for a text with more matches than a kept document may have.
 
-        A quoted piece may lack the words by which PII finds a number in the document, such as "tel." in the line above,
-        or a part of the number. So all other numbers of five digits or more are replaced by `(number)`.
+        A quoted fragment may lack the words by which PII finds a number in the document, such as "tel." in the line
+        above, or a part of the number. Therefore all other numbers of five digits or more are replaced by `(number)`.
         """
         if not texts or not (self.is_replacing or self.max_dropped is not None):
             return list(texts)
@@ -184,7 +184,7 @@ class PII(Stage):
 
 
 def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iterator[_Span]:
-    """Yield the matches of some of KINDS, in order; each kind is searched in all lines that may have it at once."""
+    """Yield the matches of some of KINDS, in order; each kind is searched for at once in all lines that may have it."""
     wanted |= K.BREAK if "phone" in kinds else 0
     rows, found = K.suspects(offsets, data, K.byte_kinds(), wanted), list[Match]()
     for kind in kinds:
@@ -199,13 +199,13 @@ def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iter
 
 
 def _in_texts(found: list[Match], offsets: I64) -> Iterator[_Span]:
-    """Yield matches, in bytes of the buffer, with the index of their text."""
+    """Yield matches, given in bytes of the buffer, with the index of their text."""
     texts = (np.searchsorted(offsets, [m.start for m in found], side="right") - 1).tolist()
     yield from (_Span(m.start, m.end, row, m.kind) for m, row in zip(found, texts, strict=True))
 
 
 def _record_cuts(batch: Batch, spans: Sequence[_Span], stats: Ledger) -> None:
-    """Record the matches that are replaced, by kind; no text of them is quoted."""
+    """Record the replaced matches by kind, without quoting them."""
     ids, offsets = B.ids(batch), B.buffers(batch)[0]
     for kind in dict.fromkeys(s.kind for s in spans):
         mine = [s for s in spans if s.kind == kind]

@@ -1,4 +1,4 @@
-"""Runs of groups of digits with one sign between them, of which all or none is hidden: no half of a number stays.
+"""Runs of digit groups with single signs between them, which are hidden completely or not at all.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -28,9 +28,9 @@ def stands_alone(points: U32, classes: U16, end: Int) -> bool:
 
 @part
 def extends(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
-    """Return whether group k + 1 is in the run of the number of groups `at` to `last`, which extends to group k.
+    """Return whether group k + 1 belongs to the run of the number in groups `at` to `last`, which extends to group k.
 
-    - called: the group that a label identifies as a phone.
+    - called: the group that a label identifies as a phone number.
     """
     if k + 1 >= len(groups) or groups[k + 1, 0] - groups[k, 1] != 1:
         return False
@@ -52,10 +52,10 @@ def is_second(points: U32, groups: I64, at: Int, last: Int, k: Int) -> bool:
 
 @part
 def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> Int:
-    """Return the last group of the run in which groups `at` to `last` are a number; -1 if the run is not a phone.
+    """Return the last group of the run in which groups `at` to `last` are a number; -1 if it is not a phone number.
 
-    A run is groups with the same sign between any two of them. It is one number or none, so that nothing is half
-    hidden, except that another phone may begin in it. Behind a label, -15 is part of the number too.
+    A run is a series of groups with the same sign between any two of them. It is one number or none, so that no number
+    is hidden only in part; however, another phone number may begin in it. After a label, -15 is part of the number too.
     """
     k = last
     while extends(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
@@ -79,7 +79,7 @@ def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
 
 @part
 def row_start(points: U32, groups: I64, at: Int) -> Int:
-    """Return where the first of the groups begins that precede group `at`, are as long, and have a space between."""
+    """Return the start of the groups before group `at` that are as long as it and are separated by spaces."""
     k, size = at, groups[at, 1] - groups[at, 0]
     while k > max(0, at - IN_ROW) and groups[k - 1, 1] - groups[k - 1, 0] == size:
         if groups[k, 0] - groups[k - 1, 1] != 1 or points[groups[k - 1, 1]] != 32:
@@ -90,7 +90,7 @@ def row_start(points: U32, groups: I64, at: Int) -> Int:
 
 @part
 def is_inner(points: U32, groups: I64, at: Int) -> bool:
-    """Return whether groups as long as group `at`, with a slash, precede and follow it: 12/06/12/34/56/78."""
+    """Return whether groups as long as group `at` precede and follow it, separated by slashes: 12/06/12/34/56/78."""
     if at == 0 or at + 1 >= len(groups):
         return False
     even = groups[at, 1] - groups[at, 0] == groups[at - 1, 1] - groups[at - 1, 0]

@@ -83,10 +83,9 @@ def read(
     Args:
         path: the input; see below.
         format: the name of a format, or a `Reader` or its class; None detects the format of each file by its suffix or
-            its first bytes (of a .json file only if it is on this machine). The suffix .gz, .zst, .xz or .bz2 may
-            follow. docs/reading.md lists the formats and their suffixes.
-        text: the name of the field that holds the text; for JSON Lines and Parquet also "OUTER.INNER", a field inside
-            another.
+            its first bytes (the first bytes of a .json file only if it is on this machine). The suffix may be followed
+            by .gz, .zst, .xz or .bz2. docs/reading.md lists the formats and their suffixes.
+        text: the name of the field that holds the text; for JSON Lines and Parquet also "OUTER.INNER", a nested field.
         columns: the fields of the input that become columns instead of metadata: a list, such as ["url"], with types
             inferred from the first 1,000 records, or a dict with the types, such as {"url": "string", "score":
             "double"}.
@@ -94,12 +93,12 @@ def read(
             documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
             `max_bad_files` files are bad, or if no file has a document.
         max_bad_files: the maximum number of bad files with on_bad_file="skip"; None: no maximum.
-        max_window: the maximum window of a zstd or xz file in memory, in bytes or as text; None: 128 MiB. Files of
-            `zstd --long=31` need "2GiB", the largest value that is allowed.
-        part_size: the maximum stored size of one part, which is the task of one worker, in bytes or as text; None: 32
+        max_window: the maximum window size of a zstd or xz file, in bytes or as text such as "2GiB"; None: 128 MiB.
+            Files written by `zstd --long=31` need "2GiB", the largest allowed value.
+        part_size: the maximum stored size of one part (the unit of work of one worker), in bytes or as text; None: 32
             MiB for an input of up to 8 GiB, more for larger ones, and never over 256 MiB. For slow stages, such as
-            models, "2MB" distributes a small input over all workers, and less work is lost if a run is killed. Ids do
-            not depend on `part_size`.
+            models, a value of "2MB" distributes a small input over all workers; less work is then lost if a run is
+            killed. Ids do not depend on `part_size`.
         options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or
             date_order="dmy". For JSON Lines, CSV and Parquet, source="field:NAME" or "field:OUTER.INNER" takes the
             source of each document from a field.
@@ -114,7 +113,7 @@ def read(
     - A `datasets.Dataset`, an `IterableDataset`, a folder of `save_to_disk` or "hf://datasets/OWNER/NAME", with the
       options split=, config=, revision= and key= (`read/hf.py`).
     - A pandas or Polars data frame, a DuckDB relation, an Arrow table, a list of dicts, or an iterator of dicts or
-      texts, whose content `key=` must name (`read/memory.py`).
+      texts, whose content must be named by `key=` (`read/memory.py`).
 
     Rows of Hugging Face datasets and of tables in memory are first written to a file, in the folder `out=` or in a
     cache folder (`read/row_source.py`).
@@ -122,10 +121,10 @@ def read(
     The formats paragraphs, lines, code, chat (any `time - author: text`, see `line=`) and hf are never detected, so
     they must be named. `dataprep.extend.register` adds your own `Reader` to the known formats.
 
-    In a folder with chats, the other files become documents whose message columns are null, except attachments of the
-    chats, and tables and JSON without texts (`read/beside_chats.py`). Numbered files of one export are read from the
-    oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (its name starts with . or _, and
-    `path` does not name it), of unknown type, an attachment, not a chat, or empty.
+    In a folder with chats, all other files become documents whose message columns are null. Attachments of the chats,
+    and tables and JSON without texts, are left out (`read/beside_chats.py`). Numbered files of one export are read from
+    the oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (its name starts with . or _,
+    and `path` does not name it), of unknown type, an attachment, not a chat, or empty.
 
     Raises PlanError for an unknown format or option, and ReadError if no file matches or all files are empty.
 
@@ -194,7 +193,7 @@ def _files(
 def _without_settings(
     found: list[InputFile], readers: Mapping[Format, Reader], left_out: dict[str, Unread]
 ) -> list[InputFile]:
-    """Return the files without those next to chats that have no texts, which are added to `left_out`.
+    """Return the files without files next to chats that have no texts; add the latter to `left_out`.
 
     A file that the user named is not left out.
     """
@@ -211,7 +210,7 @@ def _without_settings(
 
 
 def _window(given: int | str | None) -> int:
-    """Return the bytes that `max_window` allows, rounded up to a power of two, as windows are; 0 if it is None."""
+    """Return the size of `max_window` in bytes, rounded up to a power of two; 0 if it is None."""
     if given is None:
         return 0
     n = parse_bytes(given)
@@ -220,7 +219,7 @@ def _window(given: int | str | None) -> int:
 
 
 def _part_bytes(given: int | str | None) -> int:
-    """Return the stored bytes of a part; 0 if `part_size` is None."""
+    """Return the stored size of a part in bytes; 0 if `part_size` is None."""
     n = 0 if given is None else parse_bytes(given)
     require(given is None or n >= LEAST_BYTES, f"part_size={given!r} must be at least 64KiB, such as '2MB'")
     return n
@@ -241,7 +240,7 @@ def _read_rows(
     options: Mapping[str, Any],
     own: Sequence[str],
 ) -> Dataset:
-    """Write rows that are in no file to one, unless it is there; return its Dataset.
+    """Write rows that are not in a file to a file, unless it exists; return its Dataset.
 
     - own: the options of `rows_of`.
     """
@@ -287,7 +286,7 @@ def _joined(given: list[Any], sealed: list[Dataset | None]) -> Dataset:
 
 
 def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) -> dict[Format, Reader]:
-    """Return a reader per format. Raises PlanError for an option that none has, or if their columns differ."""
+    """Return one reader per format. Raises PlanError for an option that no reader has, or if columns differ."""
     urls = {f: [file.url for file in found if file.format == f] for f in dict.fromkeys(file.format for file in found)}
     loaded = {f: f.load() for f in urls}
     names = {field.name for kind in loaded.values() if isinstance(kind, type) for field in dataclasses.fields(kind)}
@@ -316,9 +315,9 @@ def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) ->
 
 
 def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str]) -> Reader:
-    """Return the reader of a format, with those of the given parameters that it has; an instance as it is.
+    """Return the reader of a format, with those given parameters that it has; return an instance unchanged.
 
-    - urls: the files to find the types of columns in; the first that can be read is used.
+    - urls: the files from which column types are inferred; the first readable one is used.
     """
     fields = {f.name for f in dataclasses.fields(kind)} if isinstance(kind, type) else set()
     mine = {k: v for k, v in given.items() if k in fields}
@@ -339,7 +338,7 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
 
 
 def _types(kind: Any, urls: Sequence[str], names: tuple[str, ...], path: tuple[str, ...]) -> dict[str, str]:
-    """Return the types of columns in the first file that can be read. Raises the ReadError of the last if none can.
+    """Return the column types of the first readable file. Raises the ReadError of the last file if none is readable.
 
     - path: as in `Jsonl.types_of`; () for other readers.
     """

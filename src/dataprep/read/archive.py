@@ -1,7 +1,7 @@
-"""Reader of tar and zip files: their members are read as files of a folder are, each by its suffix or first bytes.
+"""Reader of tar and zip files. Members are read like the files of a folder: suffix or first bytes decide the format.
 
-The position of a document is that in its member, plus the sizes of the members before it, decompressed. `meta` has the
-path in the archive, unless the record has a field `path`. Members of other kinds are listed as not read.
+The position of a document is its position in its member plus the decompressed sizes of the members before it. `meta`
+has the path in the archive, unless the record has a `path` field. Members in other formats are listed as not read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHOWN = 5
 
 
 def has_texts(head: bytes, url: str) -> bool:
-    """Return whether a zip has a member that can be read.
+    """Return whether a zip has a readable member.
 
     - head: the first bytes of the zip.
     """
@@ -48,7 +48,7 @@ def has_texts(head: bytes, url: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TextArchive(LimitedReader):
-    """Reads the texts in a tar or zip, also compressed; INSIDE has the formats.
+    """Reads the texts in a tar or zip, optionally compressed; INSIDE lists the supported formats.
 
     Attributes:
         text, meta, source: the options of these formats.
@@ -68,7 +68,7 @@ class TextArchive(LimitedReader):
         field_path(self.source, self.text)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of all members; those that are not read are listed in `stats`."""
+        """Yield the documents of all members; list unread members in `stats`."""
         expanded = Expanded(piece.url, piece.n_bytes or files.size(piece.url))
         names: list[str] = []
         found = False
@@ -86,7 +86,7 @@ class TextArchive(LimitedReader):
                 yield from self._documents(reader, part, member.name, expanded.before, stats)
             expanded.before += max(expanded.here, member.size) + 1
             if expanded.before >> POSITION_BITS:
-                msg = "its members have more than 1 TiB, the limit of ids; unpack it and read the folder"
+                msg = "its members have more than 1 TiB, the limit for document ids; unpack it and read the folder"
                 raise ReadError(msg, piece.url)
         if not found:
             shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "") or "nothing"
@@ -132,7 +132,7 @@ class TextArchive(LimitedReader):
 
 
 class _Shifted:
-    """A ledger in which the ids of dropped records are moved by the position of their member."""
+    """A ledger which shifts the ids of dropped records by the position of their member."""
 
     def __init__(self, stats: Ledger, base: int) -> None:
         self._stats, self._base = stats, base
@@ -146,22 +146,22 @@ class _Shifted:
 
 
 def _claiming(name: str) -> list[formats.Format]:
-    """Return the formats that a member may have by its name."""
+    """Return the formats that the name of a member permits."""
     return [formats.FORMATS[one] for one in INSIDE if formats.FORMATS[one].claims(name)]
 
 
 def _is_hidden(name: str) -> bool:
-    """Return whether a part of the path of a member begins with a full stop or an underscore, but for .. and ."""
+    """Return whether a part of the path of a member begins with a full stop or an underscore, except .. and ."""
     return any(part[:1] in {".", "_"} for part in name.split("/") if part not in {".", ".."})
 
 
 def _with_path(meta: str, first: str) -> str:
-    """Return the JSON of `meta` with a path at its front, unless it has one."""
+    """Return the JSON of `meta` with `path` as its first field, unless it has this field."""
     if '"path":' in meta and "path" in orjson.loads(meta):
         return meta
     return f"{first}}}" if meta == "{}" else f"{first},{meta[1:]}"
 
 
 def bytes_of_none() -> Any:
-    """Raise AssertionError: a member that cannot be opened is not read."""
+    """Raise AssertionError, because a member that cannot be opened must not be read."""
     raise AssertionError

@@ -1,8 +1,8 @@
-"""Open the members of tar and zip files one after the other; nothing is extracted into files that have names.
+"""Open the members of tar and zip files one after the other; nothing is extracted to named files.
 
-Members of a zip and of a plain tar are read in place. Those of a compressed tar can be read only once, so they are held
-in memory or, above 64 MiB, in a temporary file without a name. An archive that expands to more than 1 GiB, and more
-than 250 times its size, is taken for a zip bomb.
+Members of a zip and of a plain tar are read in place. Members of a compressed tar can be read only once; each is held
+in memory or, above 64 MiB, in an unnamed temporary file. An archive that expands to more than 1 GiB, and more than 250
+times its size, is taken for a zip bomb.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DAMAGED = (tarfile.TarError, *DAMAGED_ZIP)
 
 @dataclass
 class Expanded:
-    """The bytes that the members of an archive of `stored` bytes had so far, decompressed."""
+    """The number of bytes decompressed so far from an archive of `stored` bytes."""
 
     url: str
     stored: int
@@ -39,7 +39,7 @@ class Expanded:
     here: int = 0  # of this member, as far as it was read
 
     def check(self, n: int) -> None:
-        """Record that `n` bytes of this member were read. Raises ReadError if these are far more than are stored."""
+        """Record that `n` bytes of this member were read. Raises ReadError if far more are read than stored."""
         self.here = max(self.here, n)
         total = self.before + self.here
         if total > MOST_BYTES and total > MOST_TIMES * self.stored:
@@ -151,7 +151,7 @@ class _View(io.RawIOBase):
 
 @dataclass(frozen=True)
 class PackedFile:
-    """A file in an archive: its path there, its size as the archive states it, and what opens it, None if encrypted."""
+    """A file in an archive: its path, its stated size, and a function that opens it (None if the file is encrypted)."""
 
     name: str
     size: int
@@ -159,7 +159,7 @@ class PackedFile:
 
 
 def members_of(url: str) -> Iterator[PackedFile]:
-    """Yield the files of a tar or zip, in its order. Raises ReadError if it is damaged."""
+    """Yield the files of a tar or zip in archive order. Raises ReadError if the archive is damaged."""
     return _zip_members(url) if files.suffix(url) == ".zip" else _tar_members(url)
 
 
@@ -186,7 +186,7 @@ def _opener(opened: Callable[[], Any], url: str) -> Callable[[], BinaryIO]:
 
 
 class _Whole(tarfile.TarInfo):
-    """A header of a tar; a tar must end in a block of zeros, and not in a header that cannot be read."""
+    """A header of a tar; a tar must end with a block of zeros, not with an unreadable header."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Whole:

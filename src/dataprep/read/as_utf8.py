@@ -1,4 +1,4 @@
-"""Open a file of text as UTF-8: its encoding is found from its first bytes or, if these are not UTF-8, from all."""
+"""Open a text file as UTF-8: its encoding is detected from its first bytes or, if these are not UTF-8, from all."""
 
 from __future__ import annotations
 

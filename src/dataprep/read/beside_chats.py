@@ -1,7 +1,7 @@
-"""Files in a folder of chats that are no chats: each is read as what it is, but for attachments and settings.
+"""Files in a folder of chats that are not chats: each is read in its own format, except attachments and settings.
 
-An attachment is a file whose name a chat of its folder, or of a folder above, states as that of a sent file. Settings
-are tables and JSON in which no record has a text, and pages next to chats in HTML.
+An attachment is a file that a chat in the same folder, or in a parent folder, names as a sent file. Settings are tables
+and JSON in which no record has a text, and pages next to chats in HTML.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _with_nulls(batch: Batch) -> Batch:
 
 
 def attachments(chats: Collection[str], others: Collection[str]) -> set[str]:
-    """Return which of the files `others` are attachments of chats; the chats above them are read for this.
+    """Return which of the files `others` are attachments of chats; reads the chats in the parent folders.
 
     A chat states an attachment at the end of a line, before a bracket, or in quotes or angle brackets. Chats that are
     not on this machine, in a zip or in a database are not read.
@@ -116,7 +116,7 @@ def attachments(chats: Collection[str], others: Collection[str]) -> set[str]:
 
 
 def _stated(block: bytes, suffixes: Collection[bytes]) -> Iterator[str]:
-    """Yield the names with one of these suffixes that a chat may state as those of sent files."""
+    """Yield the file names with one of these suffixes that a chat may state as sent files."""
     ends = re.compile(rb"(?:%s)(?= \(|[\">]|\s*$)" % b"|".join(map(re.escape, sorted(suffixes))), re.MULTILINE)
     for match in ends.finditer(block):
         before = block[max(0, match.start() - LONGEST) : match.end()]
@@ -128,7 +128,7 @@ def _stated(block: bytes, suffixes: Collection[bytes]) -> Iterator[str]:
 
 
 def _blocks(url: str) -> Iterator[bytes]:
-    """Yield the bytes of a file, each block with the end of the one before; nothing more from the first damage on."""
+    """Yield the blocks of a file, each with the end of the block before; stop at the first damage."""
     end = b""
     try:
         with files.open_read(url) as stream:
@@ -140,7 +140,7 @@ def _blocks(url: str) -> Iterator[bytes]:
 
 
 def pages_of_exports(chats: Collection[str], pages: Collection[str]) -> set[str]:
-    """Return which of the HTML files `pages` are of an export in HTML: those below a chat's folder, and Telegram's."""
+    """Return which HTML files `pages` belong to an HTML export: files below a chat's folder, and Telegram's."""
     html = [f"{posixpath.dirname(chat)}/" for chat in chats if files.suffix(chat) in HTML]
     return {url for url in pages if html and (url.startswith(tuple(html)) or _is_of_telegram(url))}
 
@@ -152,7 +152,7 @@ def _is_of_telegram(url: str) -> bool:
 
 
 def settings(url: str, source: str, reader: Reader) -> Unread | None:
-    """Return the row of a file that has records but no texts, as settings of programs have; None for others.
+    """Return the row of a file that has records but no texts, such as a program's settings; None for other files.
 
     The file is read up to its first documents. Other errors in it are left to the run.
     """

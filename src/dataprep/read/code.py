@@ -1,4 +1,4 @@
-"""Readers of source code and of notebooks: one document per file; `meta` has its path and programming language."""
+"""Readers of source code and notebooks: one document per file; `meta` has the path and programming language."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Code(Text):
 class Notebook(Sections):
     """Reads Jupyter notebooks: one document per file, with its Markdown and code cells, without outputs.
 
-    Cells of code are between lines of three backticks, with the language of the notebook.
+    Code cells are fenced by lines of three backticks, with the language of the notebook.
     """
 
     def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002

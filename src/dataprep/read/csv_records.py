@@ -1,8 +1,9 @@
 """Divide CSV into records, in bounded memory: a field in quotes may contain line ends, and its quotes are doubled.
 
 A quote inside an unquoted field is an ordinary character. A quote that opens a field and is never closed, or is closed
-by the quote of a later record, would swallow records: if a record of several lines has another number of fields than
-the header, or text after a closing quote, its first line is dropped, and the lines after it are read again.
+only by a quote of a later record, would swallow records. Therefore, if a record of several lines has a different number
+of fields than the header, or text after a closing quote, its first line is dropped, and the lines after it are read
+again.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def csv_records(stream: BinaryIO, delimiter: bytes, max_bytes: int, n_fields: in
 
     - delimiter: one byte.
     - max_bytes: a longer record is bad (`too_long`).
-    - n_fields: the number of fields of each record; 0: that of the first one. Bad are also records with more fields
-      (`too_many_fields`), and those that begin a field with a quote that never ends (`open_quote`).
+    - n_fields: the number of fields of each record; 0: as many as the first record has. Records with more fields
+      (`too_many_fields`), and records with an unclosed opening quote (`open_quote`), are bad.
     """
     waiting: deque[tuple[int, bytes | None, int]] = deque()  # lines that are read again
     lines = _lines(stream, max_bytes)
@@ -142,8 +143,8 @@ def _lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes | None
 def delimiter_of(head: bytes) -> bytes:
     """Return the delimiter of a file that begins with `head`: a comma, tab, semicolon or bar; b"," if none is found.
 
-    It is the one that divides the first records into the same number of fields, two or more; of several, the one that
-    makes the most fields, and a comma before others.
+    It divides each of the first records into the same number of fields, two or more. If several delimiters do, the one
+    that yields the most fields is returned; a comma wins ties.
     """
     lines = QUOTED.sub(b"", head.removeprefix(BOM)).split(b"\n")
     lines = [line for line in lines[: max(1, len(lines) - 1)] if line.strip()][:COMPARED]

@@ -1,4 +1,4 @@
-"""Reader of CSV and TSV: a row is a document, the text is in one of its columns.
+"""Reader of CSV and TSV: each row is a document, with the text in one of the columns.
 
 The first row has the names of the columns. The position of a document is the byte offset of its row in the
 decompressed text (converted to UTF-8). Blank lines are skipped. Bad rows are dropped: `too_long` (over max_doc_bytes),
@@ -41,8 +41,8 @@ SHOWN = 400  # characters of names in an error
 class Csv(JsonRecords):
     """Reads CSV and TSV: one document per row.
 
-    text, columns, meta and source refer to columns of the file, as they refer to fields of JSON Lines; values in `meta`
-    are text.
+    text, columns, meta and source refer to the columns of the file in the same way as to the fields of JSON Lines.
+    Values in `meta` are text.
 
     Attributes:
         delimiter: the character between fields; "": a tab in .tsv and .tab; otherwise it is detected from the first
@@ -64,7 +64,7 @@ class Csv(JsonRecords):
 
     def remedy(self) -> str:
         """Return the advice for a file in which too many rows are bad."""
-        return "set delimiter= if it was not detected, double quotes inside quoted fields, or allow more with max_bad="
+        return "set delimiter= if not detected, double the quotes inside quoted fields, or allow more with max_bad="
 
     @classmethod
     def unchecked(cls, names: tuple[str, ...]) -> Csv:
@@ -102,7 +102,7 @@ def _opened(piece: Slice, stats: Ledger) -> BinaryIO:
 
 
 def _names(row: list[bytes], url: str) -> list[str]:
-    """Return the names of the columns in the first row of a file, each once. Raises ReadError if they are not text."""
+    """Return the distinct column names in the first row of a file. Raises ReadError if they are not text."""
     found: list[str] = []
     for number, field in enumerate(row, 1):
         try:
@@ -121,7 +121,7 @@ def _record(
     position: int, fields: list[bytes] | None, names: list[str], typed: set[str], n_bytes: int, reason: str,
     shown: bytes,
 ) -> RawRecord:  # fmt: skip
-    """Return a row as a record; values of the columns `typed` are numbers or booleans if they are written so."""
+    """Return a row as a record; numbers and booleans in the columns `typed` are converted to these types."""
     if fields is None:
         return RawRecord(position, None, n_bytes, reason, shown)
     try:
@@ -133,7 +133,7 @@ def _record(
 
 
 def _typed(value: str) -> str | float | bool | None:
-    """Return the number or boolean that a value is; None for an empty one."""
+    """Return a value as a number or boolean if it is written as one; None if it is empty."""
     if not value:
         return None
     number = NUMBER.fullmatch(value)

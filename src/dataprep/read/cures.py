@@ -1,4 +1,4 @@
-"""Give advice for files of kinds that no reader reads."""
+"""Return advice for files in formats that no reader supports."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ CURES = {
 
 
 def cure_of(url: str) -> str:
-    """Return the advice for the file `url`, which no reader reads, by its suffix."""
+    """Return the advice for the unsupported file `url`, from its suffix."""
     return CURES.get(files.suffix(url), OTHERS)

@@ -61,7 +61,7 @@ class Format:
 
 
 def _loaded(value: Any) -> Any:
-    """Import what "module:name" names; other values are returned as they are."""
+    """Import and return the object that "module:name" names; return other values unchanged."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
@@ -126,7 +126,7 @@ def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
 
 
 def is_instagram(head: bytes, url: str) -> bool:
-    """Return whether a file is an Instagram chat export: Meta's JSON, and Instagram is named in `head` or `url`.
+    """Return whether a file is an Instagram chat export: Meta's JSON with the word Instagram in `head` or `url`.
 
     - head: the file's first bytes.
     """
@@ -196,7 +196,7 @@ PLATFORMS = tuple(name for name, f in FORMATS.items() if f.is_chat)
 def register(
     name: str, reader: Reader | type[Reader], *, suffixes: tuple[str, ...] = (), sniff: Sniffer | None = None
 ) -> None:
-    """Add a format to those that `dp.read` knows in this process; a registered format of the same name is replaced.
+    """Add a format to those of `dp.read` in this process, in place of a registered one of the same name.
 
     Args:
         name: the name of the format.
@@ -221,7 +221,7 @@ def register(
         msg = f"suffixes={suffixes!r} must be a tuple of suffixes or file names in lower case, such as ('.log',)"
         raise PlanError(msg)
     if sniff is not None and (not callable(sniff) or not suffixes):
-        msg = f"sniff={sniff!r} must be a function of (head, url), with the suffixes of the files that it is shown"
+        msg = f"sniff={sniff!r} must be a function of (head, url), and needs suffixes= of the files to check"
         raise PlanError(msg)
     added = dataclasses.replace(format_of_reader(reader), name=name, suffixes=suffixes, sniff=sniff)
     others = {k: f for k, f in FORMATS.items() if k != name}
@@ -262,7 +262,7 @@ def name_of(reader: Reader) -> str:
 
 
 def format_of(url: str) -> Format | None:
-    """Return the format of a file: the first that has the file's suffix and accepts the file; None if there is none.
+    """Return the first format that has the file's suffix and accepts the file; None if there is none.
 
     Registered formats are tried first, then those with `sniff`, then those for which the suffix suffices.
     """
@@ -276,7 +276,7 @@ def format_of(url: str) -> Format | None:
 def sniffed(url: str) -> Format | None:
     """Return the format that recognises the file `url` by its first bytes; None if none does.
 
-    None also for a .json file that is not on this machine, which is not read.
+    Also returns None for a .json file that is not on this machine, because such a file is not opened.
     """
     asked = [f for f in FORMATS.values() if f.sniff is not None and f.claims(url)]
     if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):

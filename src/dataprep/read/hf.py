@@ -1,9 +1,9 @@
 """Hugging Face datasets: from the hub, in memory, or in a folder of `save_to_disk`.
 
-The content of a dataset is identified by a key. A dataset on the hub can change, so its key is a hash of repository,
-configuration, split and revision (the commit, which is requested from the hub unless it is given). The key of a dataset
-in memory or on disk is a hash of its content. If `key=` is given, it is used instead. For an IterableDataset `key=` is
-required, since nothing else identifies the rows.
+The content of a dataset is identified by a key. A dataset on the hub can change. Its key is therefore a hash of
+repository, configuration, split and revision (the commit, which is requested from the hub unless it is given). The key
+of a dataset in memory or on disk is a hash of its content. If `key=` is given, it is used instead. For an
+IterableDataset `key=` is required, since nothing else identifies the rows.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _one_split(found: Any, split: str | None) -> Any:
 
 @contextlib.contextmanager
 def _sentences(name: str) -> Iterator[None]:
-    """Turn exceptions of the hub's library into errors of one sentence."""
+    """Convert exceptions of the hub's library to one-sentence errors of dataprep."""
     try:
         yield
     except (FileNotFoundError, ValueError) as e:  # no such dataset, configuration or file

@@ -27,8 +27,8 @@ class Html(Sections):
 
     Attributes:
         extract: the extractor: "article", "resiliparse", "trafilatura" or "plain", as for WARC.
-        main_content: exclude navigation, footers and other boilerplate; list_bullets, comments, alt_texts, links,
-            form_fields and noscript: the other options, as for WARC. A page without text is dropped as `no_text`,
+        main_content: whether to exclude navigation, footers and other boilerplate; list_bullets, comments, alt_texts,
+            links, form_fields and noscript: further options, as for WARC. A page without text is dropped as `no_text`,
             binary data as `binary`, and a page that no charset decodes as `charset`.
     """
 
@@ -50,9 +50,9 @@ class Html(Sections):
         yield self.page(data)
 
     def page(self, data: bytes, declared: str = "") -> Section:
-        """Return the text of a page of HTML, or the reason to drop it.
+        """Return the text of an HTML page, or the reason to drop the page.
 
-        - declared: the charset that is stated for it.
+        - declared: the charset that is stated for the page.
         """
         try:
             found = page_of(data, declared, is_html=True)

@@ -77,7 +77,7 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
 
 
 def _measured(file: InputFile, *, skip: bool) -> InputFile:
-    """Return the file with its size; an empty one as not read."""
+    """Return the file with its size; mark an empty file as not read."""
     try:
         n_bytes = files.size(file.url)
     except ReadError as e:
@@ -158,7 +158,7 @@ def _companions(listing: Listing) -> set[str]:
 
 
 def warn_of(path: str, rows: list[Unread]) -> None:
-    """Log a warning of files that were found through `path` and are not read, if there are any."""
+    """Log a warning if files that were found through `path` are not read."""
     if rows:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in sorted(Counter(row.reason for row in rows).items()))
         shown = ", ".join(row.file for row in rows[:SHOWN]) + (" ..." if len(rows) > SHOWN else "")

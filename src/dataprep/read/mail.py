@@ -1,12 +1,12 @@
 """Reader of mail: a message is a document, in an .eml file or in an mbox of many.
 
-The text is the plain text of the message or, if it has none, that of its HTML (extra `warc`). Attachments are left
-out. The position of a document is the byte offset of the message. An mbox is streamed: a message begins at a line
+The text is the plain text of the message or, if there is none, the text of its HTML (extra `warc`). Attachments are
+left out. The position of a document is the byte offset of the message. An mbox is streamed: a message begins at a line
 "From ..." that follows a blank line. Messages are dropped as `no_text`, `too_long`, `binary`, or `charset` if their
 bytes are not text in any charset.
 
-The charset of a text, and of headers that are not ASCII, is decided as that of files and pages: the one that the
-message states counts as long as its bytes agree.
+The charset of a text, and of headers that are not ASCII, is decided as for files and pages: the stated charset is used
+if the bytes agree with it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _unquoted(line: bytes, *, is_one: bool) -> bytes:
 
 
 def _parsed(data: bytes) -> tuple[bytes, dict[str, Any], str]:
-    """Return the text of a message in UTF-8, b"" if it has none, its headers, and why it is dropped or ""."""
+    """Return (text of a message in UTF-8, b"" if none; its headers; the reason to drop the message, or "")."""
     message = email.message_from_bytes(data, policy=email.policy.default)
     try:
         part = message.get_body(("plain", "html"))
@@ -143,7 +143,7 @@ def _parsed(data: bytes) -> tuple[bytes, dict[str, Any], str]:
 def _header(message: EmailMessage, name: str, charset: str) -> str:
     """Return a header as text; "" if there is none, or if it cannot be parsed.
 
-    - charset: the charset of the text, in which old programs write headers without naming it.
+    - charset: the charset of the text; old programs write headers in it without stating it.
     """
     try:
         text = str(message.get(name, ""))

@@ -1,8 +1,8 @@
 """Reader of dumps of MediaWiki, such as Wikipedia's `pages-articles.xml.bz2`: a page is a document (extra `wiki`).
 
-The text is that of the last revision of the page without markup, as mwparserfromhell parses it: templates, tables,
-references, files and categories are left out. The position of a document is the byte offset of its page, decompressed.
-Pages are dropped as `redirect`, as `namespace` if theirs is not wanted, as `too_long`, and as `no_text`.
+The text is the last revision of the page, from which mwparserfromhell removes markup: templates, tables, references,
+files and categories are left out. The position of a document is the byte offset of its page, decompressed. Pages are
+dropped as `redirect`, as `namespace` if their namespace is not wanted, as `too_long`, and as `no_text`.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ def without_markup(text: str) -> str:
 
 
 def _is_plain(prefix: str) -> bool:
-    """Return whether the word before a colon in the title of a link is part of a title: it has a space after a word."""
+    """Return whether the word before a colon in the title of a link is part of the title, and not a namespace."""
     return prefix.startswith(":") or " " in prefix.strip()
 
 
 def _remove(code: Any, node: Any) -> None:
-    """Remove a node, which may have been removed with one around it."""
+    """Remove a node, unless it was already removed with an enclosing node."""
     try:
         code.remove(node)
     except ValueError:

@@ -85,12 +85,12 @@ def _check_names(data: Any, source: str) -> None:
         names = getattr(data, "column_names", getattr(data, "columns", ()))
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
-        msg = f"the table has several columns named {twice!r}; a name must occur once: rename or drop the others"
+        msg = f"the table has several columns named {twice!r}; names must be unique: rename or drop the others"
         raise ReadError(msg, source)
 
 
 def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a table; a single column, such as a series, is one of texts. Raises ReadError otherwise."""
+    """Yield the batches of a table; a single column (a series) must contain texts. Raises ReadError otherwise."""
     try:
         batches = pa.RecordBatchReader.from_stream(data)
     except NOT_ARROW as e:

@@ -1,7 +1,7 @@
-"""Readers of DOCX, EPUB and PDF: documents of programs for text, books, and text layers of pages.
+"""Readers of DOCX, EPUB and PDF: word-processor documents, books, and text layers of pages.
 
 DOCX and EPUB are zip files of XML, which are read in bounded memory: a member of over max_doc_bytes is dropped. A PDF
-needs the extra `pdf`. One whose pages have no text, such as scans, is listed as unreadable.
+needs the extra `pdf`. A PDF whose pages have no text, such as a scan, is listed as unreadable.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _parse(data: bytes, url: str, name: str, connect: Callable[[expat.XMLParserT
 
 
 def _document(archive: zipfile.ZipFile, url: str) -> str:
-    """Return the path of the document in a DOCX, which is nearly always the same."""
+    """Return the path of the main document in a DOCX."""
     usual, stated = "word/document.xml", "_rels/.rels"
     if usual in archive.namelist() or stated not in archive.namelist():
         return usual
@@ -131,7 +131,7 @@ class Epub(Html):
 class Pdf(Sections):
     """Reads the text layer of PDF: one document per page; `meta` has the page number, from 1, and the number of pages.
 
-    Pages without text are dropped as `no_text`; a PDF without any raises ReadError.
+    Pages without text are dropped as `no_text`; a PDF without any text raises ReadError.
     """
 
     MAX_FILE: ClassVar[int] = 1 << 30

@@ -22,8 +22,8 @@ class _Row:
 class DocumentText:
     """The lines of a DOCX: its paragraphs, and rows of tables, with tabs between cells.
 
-    The rows of a table inside a cell are paragraphs of this cell. A paragraph inside another, as in a text box, comes
-    before it.
+    The rows of a table inside a cell are paragraphs of this cell. A paragraph inside another paragraph, as in a text
+    box, precedes it.
 
     Attributes:
         lines: the lines so far.
@@ -84,7 +84,7 @@ def _kind(name: str) -> str:
 
 
 class Package:
-    """The files that an EPUB or DOCX names: its packages or documents; of a package, title, items and order.
+    """The files that an EPUB or DOCX names: its packages or documents; for a package also title, items and order.
 
     Attributes:
         files: the paths of packages or documents.

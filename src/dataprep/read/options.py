@@ -10,8 +10,7 @@ class ReadOptions(TypedDict, total=False):
 
     Attributes:
         max_doc_bytes: all formats.
-        max_bad: all but those of whole files and parquet.
-        meta, source: jsonl, json, zip, tar, parquet and csv.
+        max_bad: all formats except whole files and parquet. meta, source: jsonl, json, zip, tar, parquet and csv.
         delimiter, names: csv.
         records_in: json.
         namespaces: mediawiki.
@@ -24,7 +23,7 @@ class ReadOptions(TypedDict, total=False):
         author: slack and discord.
         line: chat.
         split, config, revision: Hugging Face data sets.
-        key: the same, and rows in memory.
+        key: Hugging Face data sets, and rows in memory.
         out: the folder for rows of data sets and of tables in memory.
     """
 

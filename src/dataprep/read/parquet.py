@@ -118,7 +118,7 @@ class Parquet(Reader):
     def _check(self, schema: pa.Schema, url: str) -> None:
         kind = type_at(schema, self.text)
         if kind is None or not _is_text(_plain(kind)):
-            state = f"has the type {_plain(kind)}, not string" if kind else "is not there"
+            state = f"has the type {_plain(kind)}, not string" if kind else "does not exist"
             texts = [name for name in paths_in(schema) if _is_text(_plain(type_at(schema, name)))]
             near = meant(self.text, texts) or "; name one of them with text="
             msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}{near}"
@@ -261,7 +261,7 @@ def _show(schema: pa.Schema) -> str:
 
 
 def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
-    """Return bool[n], True for texts that are not UTF-8; neither Parquet nor Arrow checks it."""
+    """Return bool[n], True for texts that are not UTF-8; neither Parquet nor Arrow checks the encoding."""
     try:
         texts.cast(pa.large_string())
     except pa.ArrowInvalid:

@@ -1,7 +1,7 @@
 """Limit the rows of a Parquet file that are decoded at once, so that a small file cannot fill memory.
 
-A file of 500 bytes may hold 900 references to a text of 1 MB, which take 900 MB when they are decoded: by a dictionary,
-by prefixes (DELTA_BYTE_ARRAY), or because plain values that are equal are compressed well.
+A file of 500 bytes may contain 900 references to a text of 1 MB, which take 900 MB when they are decoded. There are
+three ways: a dictionary, prefixes (DELTA_BYTE_ARRAY), and plain values, since equal values compress well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[st
     - columns: the names of the columns that are read; None: all.
     - url: the file's name.
 
-    Raises ReadError if a row of a column refers so often to its dictionary that it has over ROW_BYTES.
+    Raises ReadError if a row, with its references to dictionaries decoded, would be larger than ROW_BYTES.
     """
     group = metadata.row_group(k)
     rows = max(1, group.num_rows)
@@ -73,7 +73,7 @@ def _too_large(name: str, n_bytes: int, url: str) -> ReadError:
 
 
 def _row_bytes(f: Any, metadata: pq.FileMetaData, k: int, i: int, url: str) -> int:
-    """Return the most bytes that a row of column `i` may take, by the longest value in the dictionary of the column.
+    """Return the maximum bytes of a row of column `i`, from the longest value in the column's dictionary.
 
     If a row may have several values, all rows are measured. Only the dictionary and its references are decoded.
     """
@@ -130,7 +130,7 @@ def _sizes(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def decoded(values: pa.Array) -> pa.Array:
-    """Return dictionaries and views as plain values, which every Arrow function takes."""
+    """Return dictionaries and views as plain values, which every Arrow function accepts."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = _without_views(values.type)

@@ -1,7 +1,7 @@
 """Turn files into the Parts of a Dataset, one per task: number the files, slice large ones, group small ones.
 
-Parts depend on the files alone, not on workers or memory, so that ids and output files are the same in every run. They
-are larger only in a much larger input, so a file that is added later seldom changes the parts of others.
+Parts depend on the files alone, not on workers or memory, so that ids and output files are the same in every run. Parts
+are larger only in a much larger input, so adding a file later seldom changes the parts of other files.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class InputFile:
 
 
 def folder_of(url: str) -> str:
-    """Return the name of the folder in which a file is, which need not be UTF-8 and is escaped then; "" if unknown."""
+    """Return the name of a file's folder, escaped if it is not UTF-8; "" if it is unknown."""
     name = files.name_of(url.rstrip("/").rpartition("/")[0])
     return name.encode("utf-8", "backslashreplace").decode()
 
@@ -96,7 +96,7 @@ def number(
     - left_out: files that `Dataset.unread()` must list.
     - skip: leave out a bad file, instead of raising ReadError. A file that is left out has a number too, so that no
       number changes when the file is repaired.
-    - part_bytes: stored bytes of a part; 0: as many as the size of the whole input asks for.
+    - part_bytes: stored bytes of a part; 0: chosen by the size of the whole input.
     """
     part_bytes = part_bytes or min(PART_BYTES, _size_for(sum(map(_weight, found))))
     if len(found) > MAX_FILES:
@@ -140,7 +140,7 @@ def _size_for(n_bytes: int) -> int:
 def _cuts(
     file: InputFile, reader: Reader, part_bytes: int, *, skip: bool
 ) -> tuple[Sequence[tuple[int, int | None, int]], Unread | None]:
-    """Return the slices of a file; of one that cannot be read, a whole slice and the reason."""
+    """Return the slices of a file; for an unreadable file, one slice of the whole file, and the reason."""
     whole, unread = [(0, None, file.n_bytes)], file.unread
     if unread is None:
         try:

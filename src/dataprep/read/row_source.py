@@ -1,8 +1,8 @@
 """Rows that are not in a file: they are written once to a Parquet file, which is then read like any other.
 
-Document ids and resumed runs need input that stays the same, and an iterator can be read only once. So the rows are
-written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by default). The name of the file contains a
-key that identifies the content. The position of a document is its row number.
+Document ids and resumed runs need input that stays the same, and an iterator can be read only once. Therefore, the rows
+are first written to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by default). The name of the file
+contains a key that identifies the content. The position of a document is its row number.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _like(table: pa.Table, schema: pa.Schema, rows: RowSource, row: int) -> pa.T
     try:
         return table.select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:
-        msg = f"from row {row:,} on the columns have other types than before ({e}); cast them to the first rows' types"
+        msg = f"from row {row:,} on, the column types differ from those before ({e}); cast them to the first types"
         raise ReadError(msg, rows.source) from e
 
 

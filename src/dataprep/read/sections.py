@@ -1,7 +1,7 @@
 """Base class of readers of files that are read whole and have one or more sections: a page, chapters, messages.
 
-The position of a document is the number of its section in the file, from 0. `meta` has the path of the file, as for
-text files, and the fields that the reader adds for the section. Sections without text are dropped as `no_text`.
+The position of a document is the index of its section in the file, from 0. `meta` has the path of the file, as for text
+files, and the fields that the reader adds for the section. Sections without text are dropped as `no_text`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sections(Text):
 
     Attributes:
         max_doc_bytes: longer texts, and longer files, are dropped.
-        MAX_FILE: the bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
+        MAX_FILE: the maximum bytes of a file, which may be larger than one document; 0: max_doc_bytes.
     """
 
     VERSION: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""Sources from a field of each record, such as `source` in files of Dolma or `meta.pile_set_name` in the Pile."""
+"""Take sources from a field of each record, such as `source` in files of Dolma or `meta.pile_set_name` in the Pile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def field_path(source: str, text: str) -> tuple[str, ...]:
 
     - text: the field of the text, "a" or "a.b".
 
-    Raises PlanError if `source` has another form, or names the field of the text, or one around it.
+    Raises PlanError if `source` has another form, or names the text field or a field that contains it.
     """
     if source == "":
         return ()
@@ -31,7 +31,7 @@ def field_path(source: str, text: str) -> tuple[str, ...]:
     form = f'source={source!r} must be "field:NAME" or "field:OUTER.INNER"; to name the source of files, write '
     require(bool(path) and all(path), form + "dp.read({NAME: PATH})")
     inside = path[0] == text or f"{text}.".startswith(f"{'.'.join(path)}.")
-    require(not inside, f"source={source!r} must be another field than the text; text={text!r} names it")
+    require(not inside, f"source={source!r} must differ from the text field, text={text!r}")
     return path
 
 

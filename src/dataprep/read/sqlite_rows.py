@@ -1,7 +1,8 @@
-"""Reader of tables of SQLite: a row is a document. The position of a document is the number of its row, from 0.
+"""Reader of tables in SQLite: each row is a document. The position of a document is its row number, from 0.
 
-Values of bytes are left out of `meta`, and counted as `values_of_bytes`. Rows are read in the order of the table, or
-in that of `query=`. A row of over `max_doc_bytes` is dropped; a value, of at most 1 GB, is held twice.
+Binary values (BLOBs) are left out of `meta`, and counted as `values_of_bytes`. Rows are read in the order of the table,
+or in the order that `query=` returns. A row of over `max_doc_bytes` is dropped. A value, of at most 1 GB, is held in
+memory twice.
 """
 
 from __future__ import annotations

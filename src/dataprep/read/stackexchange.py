@@ -1,6 +1,6 @@
 """Reader of the dumps of Stack Exchange, Posts.xml and Comments.xml: a row is a document.
 
-The text of a post is that of its HTML, after the title of a question (extra `warc`); a comment is plain text. Other
+The text of a post is the title (of a question) and the text of its HTML (extra `warc`); a comment is plain text. Other
 attributes are in `meta`. The position of a document is the byte offset of its row in the decompressed file.
 """
 
@@ -72,7 +72,7 @@ class StackExchange(Html):
             raise ReadError(msg, piece.url, reason="empty")
 
     def _text(self, row: dict[str, str]) -> tuple[bytes, str]:
-        """Return the text of a row, whose attributes that have it are removed, and the reason to drop it, or ""."""
+        """Remove the attributes with text from a row; return the text, and the reason to drop the row or ""."""
         if "Text" in row:
             return row.pop("Text").encode(), ""
         body = self.page(row.pop("Body", "").encode())

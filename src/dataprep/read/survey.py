@@ -1,4 +1,4 @@
-"""Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
+"""Survey a folder for `dataprep init`: the files that `dp.read` would read, their groups, and the field with the text.
 
 A group is the input that one call of `dp.read` can read: all chat exports, or documents whose text is in one field.
 """
@@ -40,7 +40,7 @@ FIELDS = ("text", "content", "raw_content", "body", "article", "document", "mark
 PAGES = ("warc", "arc", "wet", "wat")
 LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no reader takes
 IN_LIST = "text_in_list"
-HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
+HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists into one text per record"}
 OTHERS = "; pass a folder with documents or chats"
 Options: TypeAlias = tuple[tuple[str, str], ...]
 Key: TypeAlias = tuple[bool, str, Options]  # of a group: whether it has chats, the field of the text, other options
@@ -56,7 +56,7 @@ class FileGroup:
         options: other arguments of `dp.read`, as (name, value).
         paths: files, folders and globs that name exactly these files.
         formats: the number of files per format.
-        stored: their bytes as stored, per format.
+        stored: the stored size of the files in bytes, per format.
     """
 
     chats: bool
@@ -79,7 +79,7 @@ class FileGroup:
 
 @dataclass
 class FolderContents:
-    """What a folder contains: groups, chats first; and the files that are left out, with a reason each."""
+    """Content of a folder: groups, chats first; and the files that are left out, each with a reason."""
 
     groups: list[FileGroup]
     left_out: dict[str, str]
@@ -119,7 +119,7 @@ def _of_dataset(folder: str) -> FileGroup:
 
 
 def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGroup | None:
-    """Return the group of all files of a folder of source code, with its licence and pages; None for other folders.
+    """Return the group of all files in a source-code folder, with licence and documentation; None for other folders.
 
     A folder is one of source code if most files have a suffix of a programming language.
     """
@@ -176,7 +176,7 @@ def _of_files(folder: str) -> FolderContents:
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason to leave a file out by its name, size or format, or "".
+    """Return the reason, from its name, size or format, to leave a file out, or "".
 
     - with_chats: whether the folder has chat exports.
     """
@@ -186,7 +186,7 @@ def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
 
 
 def _is_other(url: str, kind: formats.Format, text: str) -> bool:
-    """Return whether a file next to chats has settings, which are no documents.
+    """Return whether a file next to chats contains settings, which are not documents.
 
     - text: the field that has the longest texts.
     """
@@ -264,7 +264,7 @@ def _text_field(url: str, name: str) -> str:
 
 
 def _of_inner(url: str, text: str) -> tuple[str, Options]:
-    """Return the field of the text, and the option that names the array, if the records are an array in an object.
+    """Return the text field, and the option that names the array, for records in an array inside an object.
 
     - text: the field of all lists, which is returned if they are not records.
     """
@@ -279,7 +279,7 @@ def _of_inner(url: str, text: str) -> tuple[str, Options]:
 
 
 def _chosen(values: dict[str, list[str]]) -> str:
-    """Return the field that has the text, given the values of each: one of a usual name, else the longest; or ""."""
+    """Return the text field, given each field's values: one with a usual name, else the longest values; or ""."""
     found = {name: some for name, some in values.items() if not _is_label(some)} or values
     nested = {name.rpartition(".")[2]: name for name in reversed(found)}
     named = (some[name] for some in ({name: name for name in found}, nested) for name in FIELDS if name in some)
@@ -324,7 +324,7 @@ def _with_text(schema: pa.Schema) -> list[str]:
 
 
 def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`.
+    """Return the strings of records by field; a field of a nested object is named as in `text="message.body"`.
 
     Strings inside a list are of one field, whose name ends with LIST.
     """

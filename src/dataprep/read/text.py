@@ -226,7 +226,7 @@ class _NextBatch:
     """Records for the next batch, in one buffer, since small objects fragment memory.
 
     Attributes:
-        whole: if given, these records are the whole batch, and none is added.
+        whole: if given, these records are the whole batch, and no record is added.
     """
 
     def __init__(self, whole: RecordColumns | None = None) -> None:
@@ -259,7 +259,7 @@ class _NextBatch:
 def documents(
     records: Iterator[Record | RecordColumns], piece: Slice, stats: Ledger, trust: Trust | None
 ) -> Iterator[Batch]:
-    """Yield records as batches of documents, columns as a batch of their own.
+    """Yield records as batches of documents; each `RecordColumns` becomes a separate batch.
 
     Records that are too long or not UTF-8 are recorded in `stats` as dropped.
 

@@ -13,7 +13,7 @@ DEPTH = 4  # levels of fields that are suggested
 
 
 def place_of(text: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the path to the field of the text: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
+    """Return the path to the text field: ("a.b",) if a field in `names` has this name, else ("a", "b")."""
     return (text,) if text in names else tuple(text.split("."))
 
 
@@ -24,7 +24,7 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 
 def type_at(schema: pa.Schema, text: str) -> pa.DataType | None:
-    """Return the type of the column `text`, or of the field of structs to which the path `text` leads; None if none."""
+    """Return the type of the column `text`, or of the struct field at the path `text`; None if there is none."""
     path = place_of(text, schema.names)
     kind = schema.field(path[0]).type if path[0] in schema.names else None
     for name in path[1:]:
@@ -55,7 +55,7 @@ def paths_of(record: Mapping[str, Any], depth: int = DEPTH) -> Iterator[tuple[st
 def taken_out(values: pa.Array, path: tuple[str, ...]) -> tuple[pa.Array, pa.Array | None]:
     """Return the field of a struct column to which `path` leads, and the column without it, None if nothing is left.
 
-    - path: the names of fields; if it is (), `values` are the field.
+    - path: the names of fields; if it is (), `values` is the field itself.
     """
     if not path:
         return values, None

@@ -1,7 +1,7 @@
-"""The limit of bad records above which a file is an error.
+"""The maximum share of bad records, above which reading a file raises an error.
 
-A bad record is dropped with its reason and position. A file with mostly bad records is damaged, or the wrong reader
-was chosen: it raises a ReadError that shows the first bad record.
+A bad record is dropped with its reason and position. If most records of a file are bad, it is damaged or the wrong
+reader was chosen. In this case, a ReadError shows the first bad record.
 """
 
 from __future__ import annotations

@@ -71,17 +71,17 @@ class Text(Reader):
 
 
 def _may_be_other(data: bytes) -> bool:
-    """Return whether a file may be in another encoding than UTF-8: it is not UTF-8, or has zeros or escapes."""
+    """Return whether a file may have an encoding other than UTF-8: it is not UTF-8, or has zeros or escapes."""
     if b"\0" in data[:HEAD] or not is_utf8(data):
         return True
     return (b"\x1b$" in data or b"~{" in data) and data.isascii()
 
 
 def _as_utf8(data: bytes, url: str) -> tuple[bytes, str, int]:
-    """Return a file as UTF-8, the encoding in which it was ("" if none can be found), and how many characters are lost.
+    """Return a file as UTF-8, its original encoding ("" if none is found), and the number of lost characters.
 
-    Lines in two encodings are read each in its own. Raises ReadError if the package that finds the encoding is needed
-    and not installed.
+    If lines have two encodings, each line is read in its own. Raises ReadError if the package that finds the encoding
+    is needed and not installed.
     """
     from .charsets.decide import characters
     from .charsets.stated import in_xml, marked

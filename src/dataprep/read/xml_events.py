@@ -1,4 +1,4 @@
-"""Parse XML as a stream, in bounded memory and without entities of the file's own."""
+"""Parse XML as a stream, in bounded memory, and without entities defined in the file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def parsed(
     """Parse a stream; yield after each chunk, so that the caller can take the results of the handlers.
 
     - connect: sets the handlers of the parser.
-    - spaces: whether names are those of their name spaces, as "URI NAME".
+    - spaces: whether names include their name space, as in "URI NAME".
 
-    Raises ReadError if the file is not XML, ends early, defines entities, has a tag of over `max_bytes`, or has
-    elements inside each other, more than 1,000 deep.
+    Raises ReadError if the file is not XML, ends early, defines entities, has a tag of over `max_bytes`, or nests
+    elements more than 1,000 levels deep.
     """
     parser = expat.ParserCreate(namespace_separator=" " if spaces else None)
     parser.buffer_text = True
@@ -48,13 +48,13 @@ def parsed(
         msg = "it defines entities, which are not expanded; remove its document type"
         raise ReadError(msg, url, parser.CurrentByteIndex) from e
     except _DepthError as e:
-        msg = f"its elements are nested more than {MAX_DEPTH:,} deep, as no program writes them; fetch the file again"
+        msg = f"its elements are nested more than {MAX_DEPTH:,} deep, deeper than programs write; fetch the file again"
         raise ReadError(msg, url, max(0, parser.CurrentByteIndex)) from e
     yield
 
 
 def _limit_depth(parser: expat.XMLParserType) -> None:
-    """Let the parser raise _DepthError at an element that is too deep, before the handlers are called."""
+    """Make the parser raise _DepthError at an element that is nested too deeply, before the handlers are called."""
     start: Callable[[str, Any], object] | None = parser.StartElementHandler  # type: ignore[assignment]
     end = parser.EndElementHandler
     depth = 0
@@ -77,7 +77,7 @@ def _limit_depth(parser: expat.XMLParserType) -> None:
 
 
 class _DepthError(Exception):
-    """Raised for an element that is too deep."""
+    """Raised for an element that is nested too deeply."""
 
 
 class _EntityError(Exception):

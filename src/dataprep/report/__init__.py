@@ -29,7 +29,7 @@ def write(folder: str, url: str) -> str:
 
     Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file, NewerFormat
     if a newer dataprep wrote into the folder, and Replaced if a result was replaced while it was read; the page is then
-    not kept, as it may show what the new result hides.
+    not kept, because it may show text that the new result hides.
     """
     refuse_newer(folder)
     owned.check_file(url, "an HTML page", "<!doctypehtml")

@@ -1,4 +1,4 @@
-"""Draw plots as SVG; colours are CSS classes, so the page's light and dark styles apply to the plots.
+"""Draw plots as SVG; colours are CSS classes, so the light and dark styles of the page apply to the plots.
 
 All plots are 440 units wide, so that their text is readable on a telephone.
 """

@@ -1,6 +1,6 @@
 """Colours of drop reasons: a reason has the same colour in every report.
 
-Common reasons have hues that differ well; the hue of any other reason is a hash of its name. The hue is never near the
+Common reasons have clearly different hues; the hue of any other reason is a hash of its name. The hue is never near the
 blue of kept documents. The same reason of two stages has one hue and may differ in lightness.
 """
 

@@ -75,7 +75,7 @@ def intervals(rows: Sequence[Mark], axis: str, description: str) -> str:
 
 
 def against(points: Sequence[tuple[str, float, float]], x_axis: str, description: str) -> str:
-    """Return a chart of labelled dots as SVG; both axes begin near the smallest value.
+    """Return a chart of labelled dots as SVG; each axis begins near its smallest value.
 
     Args:
         points: (name, x, y) of each dot.

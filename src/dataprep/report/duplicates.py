@@ -72,7 +72,7 @@ def _sizes(summary: RunSummary) -> str:
 
 
 def _thinned(points: list[tuple[int, int]]) -> list[tuple[float, float]]:
-    """Return at most a few hundred points: points that are equal to a twentieth of a decade are merged."""
+    """Return at most a few hundred points: points within a twentieth of a decade of each other are merged."""
     if len(points) <= MOST_DOTS:
         return [(float(a), float(b)) for a, b in points]
     found: dict[tuple[int, int], tuple[float, float]] = {}
@@ -107,7 +107,7 @@ def _recalls(summary: RunSummary) -> str:
 
 
 def _pairs(summary: RunSummary) -> str:
-    """Return the pairs of sources with the most duplicates as a table; "" if all are within their source."""
+    """Return the pairs of sources with the most duplicates as a table; "" if no duplicates cross sources."""
     if all(a == b for a, b in summary.source_pairs):
         return ""
     rows = [(text(a), text(b), f"{n:,}") for (a, b), n in summary.source_pairs.most_common(MOST_PAIRS)]
@@ -118,7 +118,7 @@ def _pairs(summary: RunSummary) -> str:
 
 
 def _lost(summary: RunSummary) -> str:
-    """Return the clusters of which no document is left, the largest ones as a table; "" if there is none."""
+    """Return the clusters of which no document is left, the largest ones in a table; "" if there are none."""
     if not summary.lost:
         return ""
     rows = [

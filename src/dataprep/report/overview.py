@@ -122,7 +122,7 @@ def _step(
 
 
 def _widest(summary: RunSummary, read: Amount) -> tuple[int, int]:
-    """Return the largest number of documents, and of bytes, that a stage received or returned: the widths of shapes."""
+    """Return the maximum numbers of documents and bytes that a stage received or returned, which scale the shapes."""
     amounts = [read, *(stage.total(side) for stage in summary.stages for side in (stage.into, stage.out))]
     return max(1, *(one.docs for one in amounts)), max(1, *(one.bytes for one in amounts))
 

@@ -128,13 +128,13 @@ def _troubles(metrics: list[dict[str, Any]]) -> str:
 
 
 def _means(points: list[tuple[float, float]], n: int) -> list[tuple[float, float]]:
-    """Return one point for every n: their last step, and their mean."""
+    """Return one point for every n points: the last step, and the mean of the values."""
     groups = (points[i : i + n] for i in range(0, len(points), n))
     return [(group[-1][0], sum(y for _, y in group) / len(group)) for group in groups]
 
 
 def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return every n-th point, at most about CURVE_POINTS, and the last."""
+    """Return every n-th point, at most about CURVE_POINTS points, and the last one."""
     n = max(1, -(-len(points) // CURVE_POINTS))
     return [*points[:-1:n], *points[-1:]]
 

@@ -1,4 +1,4 @@
-"""The report's table of sources: documents that were read, kept, and dropped by reason; largest losses first."""
+"""The report's table of sources: documents read, kept, and dropped by reason; largest losses first."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def _title(reason: Reason) -> str:
 
 
 def _breaking(name: str) -> str:
-    """Return a name as HTML in which lines may break after underscores."""
+    """Return a name as HTML that allows line breaks after underscores."""
     return text(name, 40).replace("_", "_<wbr>")
 
 
 def _row(name: str, read: Amount, kept: Amount, counts: Sequence[tuple[str, str, int]]) -> str:
     """Return the row of a source as HTML.
 
-    - counts: (title, style, documents) of those kept, and of each reason.
+    - counts: (title, style, documents) of the kept documents, and of each reason.
     """
     whole = max(1, read.docs, sum(n for _, _, n in counts))
 

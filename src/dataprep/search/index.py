@@ -133,12 +133,12 @@ class SuffixIndex:
             docs: the documents. Documents on the forget lists of their Datasets are left out.
             out: the local folder of the index. If a build was stopped, the next call resumes it.
             runner: the Runner that builds the shards; None: `dp.tools.Serial()`.
-            replace: whether to replace an index of other documents in `out`, once the new one is complete. This is not
-                needed if only the content of the same input files has changed.
+            replace: whether to replace an index of other documents in `out`, once the new one is complete. `replace` is
+                not needed if only the content of the same input files has changed.
 
-        The index takes at most 5 bytes of disk per byte of text (the text itself, and 4 bytes per character). A worker
-        needs 5 bytes of memory per byte of a shard (a share of the corpus of at most 64 MB), that is 320 MB. A document
-        of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
+        The index takes at most 5 bytes of disk per byte of text (the text itself, and 4 bytes per character). A shard
+        is a share of the corpus of at most 64 MB. A worker needs 5 bytes of memory per byte of its shard, that is 320
+        MB. A document of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` contains other files, and PlanError if it is not a local folder.
         """
@@ -252,7 +252,7 @@ def is_index(url: str) -> bool:
 
 
 def index_manifest(url: str) -> IndexManifest:
-    """Return the manifest in the folder of an index; the errors are those of `SuffixIndex.open`."""
+    """Return the manifest in the folder of an index; raises the same errors as `SuffixIndex.open`."""
     folder = Folder(url)
     if not folder.is_sealed:
         if files.exists(folder.unfinished.url):
@@ -268,7 +268,7 @@ def index_manifest(url: str) -> IndexManifest:
 
 
 def remove_index(url: str) -> int:
-    """Remove the files of an index, finished or not, and last its recipe, which states its kind; return bytes freed."""
+    """Remove the files of an index, finished or not, and its recipe last; return the number of bytes freed."""
     shards = [name for name in files.listdir(url) if INDEX_FILE.fullmatch(name)]
     return owned.remove(url, [MANIFEST, *shards, UNFINISHED, REPLACED, FORGET_LIST, RECIPE])
 
@@ -300,7 +300,7 @@ def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[
 
 
 def _keep(home: str, name: str, out: str) -> None:
-    """Give the files of a damaged index of the same documents a second name; receipts identify the undamaged files."""
+    """Link a damaged index's files under second names, for reuse; receipts identify the undamaged ones."""
     for url in owned.ours(home, [name]):
         new = files.join(out, files.name_of(url))
         if not files.exists(new):
@@ -323,7 +323,7 @@ def _homes(docs: Dataset) -> list[Folder]:
 
 
 def _check_current(docs: Dataset, homes: Sequence[str]) -> None:
-    """Raise Replaced if a Dataset in one of the folders is not the one there now, whose part the index would be."""
+    """Raise Replaced if a Dataset in one of the folders was replaced after it was opened."""
     named = {home: Folder(home).named for home in homes}
     for piece in (piece for part in docs.parts for piece in part.slices):
         home = home_of(piece.url)

@@ -21,12 +21,13 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
     """Return, for each offset b in `begins`, the length of the longest start of query[b:] that occurs in `text`, int64.
 
     - query: UTF-8 bytes.
-    - begins: offsets in the query, ascending. Lengths are in bytes; this longest start is the match of the offset.
+    - begins: offsets in the query, ascending. Lengths are in bytes. The longest start that occurs is called the match
+      of the offset.
     - suffixes: the suffix array of `text`, int32. If the matches of several offsets end at the same byte of the query,
       the first match is the longest. Its length is always computed; for the other offsets, the result may be 0. The
       match of a later offset never ends before that of an earlier offset; so the next match that ends later is searched
-      in steps of doubling size. If `text` contains the whole query, a few comparisons are enough. -1 is in the result
-      if a suffix that was read is outside of the text.
+      in steps of doubling size. If `text` contains the whole query, a few comparisons are enough. The result contains
+      -1 if a suffix that was read is outside the text.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0
@@ -57,7 +58,7 @@ def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
 
     - suffixes: the suffix array of `text`, int32.
 
-    Returns -1 if a suffix is outside of the text: its file is damaged.
+    Returns -1 if a suffix is outside the text, which means that the file of the suffix array is damaged.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

@@ -1,9 +1,9 @@
 """Write one shard of a suffix-array index (a share of the corpus), and search it through memory maps.
 
-A shard has three files without headers. NAME.text has the texts of the documents, with the byte FF after each; UTF-8
-never has this byte, so no match crosses two documents. NAME.docs has the id, offset and source of each document.
+A shard has three files without headers. NAME.text has the texts of the documents, each followed by the byte FF. This
+byte never occurs in UTF-8, so no match crosses two documents. NAME.docs has the id, offset and source of each document.
 NAME.sa has the offsets of all characters, int32, sorted by the text that follows each. Bytes inside a character have no
-entry, as no text begins there; so Arabic, with two bytes per letter, needs half the space.
+entry, because no text begins there. Arabic, with two bytes per letter, therefore needs half the space.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class WriteTexts(Pass[Part]):
         out: the folder of all shards' files.
         shard_bytes: the maximum number of bytes of text per shard; a longer document is a shard of its own.
 
-    The receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
+    The receipt (record of finished work) has each shard's name, sources, and numbers of documents and bytes.
     """
 
     folder = SHARDS
@@ -53,7 +53,7 @@ class WriteTexts(Pass[Part]):
     shard_bytes: int = SHARD_BYTES
 
     def url_of(self, item: Part) -> str:
-        """Return the URL with which the names of the files of the part `item` begin."""
+        """Return the URL prefix of the files of the part `item`."""
         return files.join(self.out, part_name(item.number))
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class WriteTexts(Pass[Part]):
         return {"files": [name + kind for name in written for kind in (".text", ".docs")], "shards": shards}
 
     def _cut(self, batches: Iterator[Batch]) -> Iterator[Batch | None]:
-        """Yield the same rows; None after those that fill a shard. Each document counts with its entry in .docs."""
+        """Yield the same rows, and None after each full shard. A document's size includes its entry in .docs."""
         room = self.shard_bytes
         for batch in batches:
             at, ends = 0, np.cumsum(B.lengths(batch) + 1 + DOC.itemsize)
@@ -105,7 +105,7 @@ class WriteTexts(Pass[Part]):
 
 
 def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[Any]:
-    """Return ids, offsets in the shard's text, and numbers of the sources, in order of first occurrence."""
+    """Return ids, offsets in the shard's text, and source numbers, which are in order of first occurrence."""
     column = batch.column("source")
     names = column.dictionary.to_pylist()
     codes = column.indices.to_numpy()
@@ -176,13 +176,13 @@ class SuffixShard:
         url = self.url + kind
         found = files.size(url) if files.exists(url) else None
         if found != n * dtype.itemsize:
-            state = "is missing" if found is None else f"has {found:,} bytes, {n * dtype.itemsize:,} were written"
-            msg = f"{url} {state}; build the index again, which makes only the missing files"
+            state = "is missing" if found is None else f"has {found:,} bytes, but {n * dtype.itemsize:,} were written"
+            msg = f"{url} {state}; build the index again, which recreates only missing files"
             raise CorruptShard(msg)
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
     def span(self, query: bytes) -> tuple[int, int]:
-        """Return (first, last): the rows from first to last - 1 of the suffix array are all occurrences of `query`."""
+        """Return (first, last): rows first to last - 1 of the suffix array are the occurrences of `query`."""
         text, suffixes, size = self.text.data, self.suffixes, len(query)
 
         def head(row: int) -> bytes:
@@ -196,12 +196,12 @@ class SuffixShard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def damaged(self, kind: str) -> CorruptShard:
-        """Return the error for a file of the shard whose bytes cannot be those that were written.
+        """Return the error for a damaged file of the shard.
 
         Args:
             kind: the suffix of the file.
         """
-        return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
+        return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which recreates only damaged files")
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
         """Return the `limit` smallest text offsets in rows first to last - 1 of the suffix array, ascending."""

@@ -1,4 +1,4 @@
-"""HTML that notebooks show: escaped text without control characters, and plain tables; the report uses both too."""
+"""HTML that notebooks show: escaped text without control characters, and plain tables; the report uses both, too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _cell(value: object) -> str:
 
 
 def shown_in_notebooks(table: pa.Table) -> pa.Table:
-    """Let IPython, if it runs, show Arrow tables by `arrow_html`, unless they have a formatter; return `table`."""
+    """Register `arrow_html` in IPython, if it runs, for Arrow tables without a formatter; return `table`."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     formatters: Any = getattr(getattr(shell, "display_formatter", None), "formatters", {})

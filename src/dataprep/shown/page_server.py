@@ -1,7 +1,7 @@
-"""Requests to pages that a command serves to this machine, by Python's standard library.
+"""Handling of requests to pages that a command serves to this machine, with Python's standard library.
 
-A page of another site must not reach such a server. So the Host header must be one that the server knows, since any
-other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
+Pages of other sites must not reach such a server. The Host header must therefore be one that the server knows, since
+somebody else's DNS can resolve any other name to this machine. An Origin header must name this server.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TEXT = "text/plain; charset=utf-8"
 class PageHandler(BaseHTTPRequestHandler):
     """Answers requests that come from the server's own page, and rejects others with one sentence; logs nothing.
 
-    A subclass has the methods do_GET and do_POST. Its server has `policy`, the Content-Security-Policy of the pages,
-    and `knows(host)`, which returns whether a Host header names the server.
+    A subclass defines the methods do_GET and do_POST. Its server has `policy`, the Content-Security-Policy of the
+    pages, and `knows(host)`, which returns whether a Host header names the server.
     """
 
     server: Any
@@ -33,14 +33,14 @@ class PageHandler(BaseHTTPRequestHandler):
     timeout = 60
 
     def handle_one_request(self) -> None:
-        """Answer one request; a client that disconnects ends only its connection."""
+        """Answer one request; if the client disconnects, only its connection ends."""
         try:
             super().handle_one_request()
         except OSError:
             self.close_connection = True
 
     def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
-        """Send one sentence for a request that the library rejects: an unknown method, or no valid HTTP."""
+        """Send one sentence for a request that the library rejects: an unknown method, or invalid HTTP."""
         self.close_connection = True
         if code != HTTPStatus.NOT_IMPLEMENTED:
             self.say(HTTPStatus(code), "the request is not valid HTTP")
@@ -48,7 +48,7 @@ class PageHandler(BaseHTTPRequestHandler):
             self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
 
     def is_ours(self) -> bool:
-        """Return whether the request was meant for this server and comes from its own page; else send an error."""
+        """Return whether the request is addressed to this server and comes from its own page; else send an error."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         good = len(self.headers.get_all("Host", [])) == 1 and self.server.knows(host)
         good = good and (origin is None or origin == f"http://{host}")
@@ -62,13 +62,13 @@ class PageHandler(BaseHTTPRequestHandler):
         return False
 
     def body(self, path: str, most: int) -> bytes | None:
-        """Return the body of a JSON request to `path`, of at most `most` bytes; None after an error was sent."""
+        """Return the body of a JSON request to `path`, of at most `most` bytes; None if an error was sent instead."""
         lengths = set(self.headers.get_all("Content-Length", []))
         length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
         if self.path.partition("?")[0] != path:
-            self.say(HTTPStatus.NOT_FOUND, f"there is nothing to send to here; answers are at {path}")
+            self.say(HTTPStatus.NOT_FOUND, f"this address takes no requests; send them to {path}")
         elif kind != "application/json":
             self.say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
         elif not re.fullmatch(r"[0-9]+", length):
@@ -76,18 +76,18 @@ class PageHandler(BaseHTTPRequestHandler):
         elif len(length) > len(str(most)) or int(length) > most:
             self.say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have at most {most:,} bytes")
         elif len(body := self.rfile.read(int(length))) < int(length):
-            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
+            self.say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, but states {int(length):,}")
         else:
             self.close_connection = closing_now
             return body
         return None
 
     def say(self, status: HTTPStatus, text: str) -> None:
-        """Send a sentence."""
+        """Send one sentence as plain text."""
         self.send(status, text.encode(), TEXT)
 
     def send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
-        """Send a whole reply; `kind` is its Content-Type."""
+        """Send a complete response; `kind` is its Content-Type."""
         self.head(status, kind, {"Content-Length": str(len(data))})
         if self.command != "HEAD":
             self.wfile.write(data)
@@ -104,4 +104,4 @@ class PageHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
-        """Log nothing, since what is requested is private."""
+        """Log nothing, since requests are private."""

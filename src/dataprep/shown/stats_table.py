@@ -1,4 +1,4 @@
-"""The table of a run's statistics on a terminal, as text, and in a notebook."""
+"""The table of a run's statistics: for a terminal, as plain text, and for a notebook."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _titles(unit: Unit) -> tuple[str, ...]:
 
 
 def _rows(stats: Any, unit: Unit) -> Iterator[tuple[str, ...]]:
-    """Yield a row per stage, each followed by a row per reason and per count, which two spaces indent."""
+    """Yield a row per stage, each followed by a row per reason and per count, indented by two spaces."""
     for stage in stats:
         kept = stage.total(stage.out)
         share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Unit(NamedTuple):
-    """A unit of sizes: its name ("kB" or "MB"), its bytes, and the digits after the point that are shown."""
+    """A unit of sizes: its name ("kB" or "MB"), its number of bytes, and the number of decimals shown."""
 
     name: str
     n_bytes: float
@@ -21,7 +21,7 @@ class Unit(NamedTuple):
 
 
 def table_of(*titles: str, left: int = 1, **options: Any) -> Table:
-    """Return a table with these column titles and no rows; all but the first `left` columns align at the right.
+    """Return a table with these column titles and no rows; all but the first `left` columns are right-aligned.
 
     Text that does not fit continues in the next line of its cell; nothing is cut.
 
@@ -36,5 +36,5 @@ def table_of(*titles: str, left: int = 1, **options: Any) -> Table:
 
 
 def unit_of(most: float) -> Unit:
-    """Return the unit for a column of sizes, of which the largest has `most` bytes: kB below 1 MB."""
+    """Return the unit for a column of sizes whose largest value is `most` bytes: kB below 1 MB, else MB."""
     return Unit("MB", 1e6, 2) if most >= 1e6 else Unit("kB", 1e3, 1)

@@ -1,1 +1,1 @@
-"""Stored files: open, list, compress and hash files, and write each so that it appears complete or not at all."""
+"""Stored files: open, list, compress and hash files, and write each file so that it appears complete or not at all."""

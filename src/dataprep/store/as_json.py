@@ -10,7 +10,7 @@ import orjson
 def json_bytes(value: Any) -> bytes:
     """Return `value` as JSON with sorted keys, so that equal values have equal bytes.
 
-    Bytes in file names that are not UTF-8 become escapes.
+    Bytes in file names that are not valid UTF-8 are written as escape sequences.
     """
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
     try:
@@ -21,7 +21,7 @@ def json_bytes(value: Any) -> bytes:
 
 
 def _as_utf8(value: Any) -> Any:
-    """Return JSON values with escapes for the bytes in strings that are not UTF-8."""
+    """Return JSON values in which escapes replace the bytes of strings that are not UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

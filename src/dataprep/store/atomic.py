@@ -1,6 +1,6 @@
 """Local files that appear complete or not at all, and the journal, a list of the files created in an output folder.
 
-Only the standard library is imported: the trainer uses it too.
+Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
     the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
     folder.
 
-    - synced: if False, the bytes may be lost in a crash of the machine; this is for large files that are soon deleted,
-      and whose receipts show a loss.
+    - synced: if False, the bytes may be lost in a crash of the machine. This value is for large files that are soon
+      deleted, and whose receipts reveal a loss.
 
     Raises DataprepError if the disk is full, or if `path` cannot be written, for example because it is a folder.
     """
@@ -75,7 +75,7 @@ def full_disk_said(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writable(path: str) -> Iterator[None]:
-    """Raise DataprepError if the `with` block cannot write `path`, or if a folder or a device is there."""
+    """Raise DataprepError if the `with` block cannot write `path`, or if `path` is a folder or a device."""
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # /dev/null would become a file
             state = "it is a folder" if os.path.isdir(path) else "it is not a file"
@@ -97,13 +97,13 @@ def _sync_folder(folder: str) -> None:
 
 
 def sync(folders: Iterable[str]) -> None:
-    """Write the names in local folders to the disk, so that renamed files survive a crash."""
+    """Sync local folders to disk, so that the new names of renamed files survive a crash."""
     for folder in folders:
         _sync_folder(folder)
 
 
 def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return `path`, which may be opened. Raises OSError if it does not exist, or is a folder, a pipe or a device.
+    """Return `path` if it can be opened. Raises OSError if it does not exist, or is a folder, a pipe or a device.
 
     Opening a pipe would block until another process writes into it.
     """
@@ -116,7 +116,7 @@ def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
 
 
 def is_path(url: str) -> bool:
-    """Return whether `url` is a path, which is opened as it is, and no URL such as s3://bucket/a or file:///a."""
+    """Return whether `url` is a path, which is opened unchanged, and not a URL such as s3://bucket/a or file:///a."""
     return "://" not in url
 
 
@@ -132,7 +132,7 @@ def is_attempt(name: str) -> bool:
 
 
 def sweep_attempts(path: str) -> None:
-    """Delete temporary files that killed writers of the file `path` left; only while no process writes it."""
+    """Delete temporary files that killed writers of the file `path` left; call this only while no process writes it."""
     folder, name = os.path.split(os.path.abspath(path))
     for found in os.listdir(folder) if os.path.isdir(folder) else ():
         if is_attempt(found) and found[1 : -len(".0123456789ab.tmp")] == name:
@@ -140,7 +140,7 @@ def sweep_attempts(path: str) -> None:
 
 
 def remove_empty(folder: str, above: str) -> None:
-    """Delete a local folder if it is empty, then each folder around it that becomes empty, but never `above`."""
+    """Delete a local folder if it is empty, then each parent folder that becomes empty, but never `above`."""
     folder, above = os.path.abspath(folder), os.path.abspath(above)
     with contextlib.suppress(OSError):  # not empty
         while folder.startswith(above.rstrip("/") + "/"):
@@ -151,13 +151,13 @@ def remove_empty(folder: str, above: str) -> None:
 def note(*paths: str) -> None:
     """Enter the paths of files that will be created into the journal (list of created files) of their output folder.
 
-    Files that exist already are left out. Does nothing if no folder around the first has a journal.
+    Files that already exist are left out. The function does nothing if no folder around the first file has a journal.
     """
     paths = tuple(path for path in paths if not os.path.lexists(path))
     journal = journal_of(paths[0]) if paths else None
     if journal is not None:
         names = [os.path.relpath(os.path.abspath(path), os.path.dirname(journal)) for path in paths]
-        with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
+        with open(journal, "ab") as f:  # a short append is one write, so that lines of several processes are not mixed
             f.write("".join(f"\n{_line(name)}" for name in names).encode())
             f.flush()
             os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
@@ -180,26 +180,26 @@ def journal_of(path: str) -> str | None:
 
 
 def is_journal(path: str) -> bool:
-    """Return whether a file with the name of a journal is one; a link, which may lead to a foreign file, is not."""
+    """Return whether a file named like a journal is one; links, which may lead to a foreign file, are not."""
     return os.path.isfile(path) and not os.path.islink(path)
 
 
 def journaled(journal: str) -> set[str]:
     """Return the absolute paths of the files that a journal (list of created files) names.
 
-    An incomplete line, which a process leaves if it is killed while it writes, is ignored.
+    An incomplete line, which a process leaves if it is killed during writing, is ignored.
     """
     home = os.path.dirname(os.path.abspath(journal))
     return {os.path.normpath(os.path.join(home, name)) for name in _names(journal) if name is not None}
 
 
 def n_damaged(journal: str) -> int:
-    """Return the number of lines of a journal (list of created files) that are not those that were written."""
+    """Return the number of lines of a journal (list of created files) that differ from the lines as written."""
     return sum(name is None for name in _names(journal))
 
 
 def is_cut(journal: str) -> bool:
-    """Return whether only the last line of a journal is damaged, as if a process was killed while it wrote the line."""
+    """Return whether only the last line of a journal is damaged, as if a process was killed while writing it."""
     *others, last = [*_names(journal)] or [""]
     return last is None and None not in others
 
@@ -222,7 +222,7 @@ def _line(name: str) -> str:
 def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
     """Write the journal of `folder`: a sorted list of the files that were created in it.
 
-    The list has the files of the earlier journal, and the files `names`; files that do not exist are left out.
+    The list contains the files in the earlier journal and the files `names`; files that do not exist are left out.
 
     - names: the paths of files, relative to `folder`.
     """

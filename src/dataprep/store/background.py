@@ -1,4 +1,4 @@
-"""One call at a time in a thread, while the caller prepares the next one: for work that leaves Python, such as zstd."""
+"""One call at a time in a thread, while the caller prepares the next; for work outside Python, such as zstd."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Background:
-    """Makes calls in one thread, in their order; at the end of the `with` block the thread has ended.
+    """Runs calls in one thread, in order; when the `with` block ends, the thread has ended.
 
-    At most one call is waiting or running, so at most the arguments of one call are held. An error of a call is raised
-    by the next `call`, or by `wait`; then no further call is made.
+    At most one call is waiting or running, so the arguments of at most one call are held in memory. An error of a call
+    is raised by the next `call`, or by `wait`; no further call is run after an error.
     """
 
     def __init__(self, name: str) -> None:
@@ -25,11 +25,11 @@ class Background:
         self._thread.shutdown()
 
     def call(self, function: Callable[..., Any], *args: Any) -> None:
-        """Wait for the last call; then begin to call `function(*args)` in the thread, and return."""
+        """Wait for the previous call; then begin to call `function(*args)` in the thread, and return."""
         self.wait()
         self._last = self._thread.submit(function, *args)
 
     def wait(self) -> None:
-        """Wait for the last call; raise its error, if it had one."""
+        """Wait for the last call; raise its error if it failed."""
         if self._last is not None:
             self._last.result()

@@ -1,9 +1,9 @@
-"""Replace several files of fixed names together: the new ones are written to OUT/_unfinished first.
+"""Replace several files with fixed names together; the new files are first written to OUT/_unfinished.
 
-`commit` writes OUT/_unfinished/ready.json, the list of the new files, which is the moment at which the result changes:
-from then on `at` finds the new files, in OUT/_unfinished or, once they are moved, in OUT. Each step can be repeated, so
-`recover` finishes what a killed commit began. Other programs open the files by their names in OUT; for them the result
-changes while the files are renamed. Only the standard library is imported: the trainer uses it too.
+`commit` writes OUT/_unfinished/ready.json, the list of the new files; at this moment, the result changes. From then on,
+`at` finds the new files, in OUT/_unfinished or, once they are moved, in OUT. Each step can be repeated, so `recover`
+completes an interrupted commit. Other programs open the files by their names in OUT; for them, the result changes while
+the files are renamed. Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from .atomic import full_disk_said, is_attempt, journal_of, journaled, note, rem
 T = TypeVar("T")
 UNFINISHED = "_unfinished"  # the name that `core/output` gives to the same folder
 READY = "ready.json"
-READINGS = 5  # at most, of files that are replaced meanwhile
+READINGS = 5  # maximum number of attempts to read files that are replaced meanwhile
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The names of the files of a new result, and of the old files to delete; paths relative to the folder."""
+    """The names of the files of a new result, and of the old files to delete, as paths relative to the folder."""
 
     files: tuple[str, ...]
     gone: tuple[str, ...]
 
 
 def home(out: str | os.PathLike[str]) -> str:
-    """Return the folder in which the next files of the local folder `out` are made."""
+    """Return the folder in which the next files of the local folder `out` are written."""
     return os.path.join(out, UNFINISHED)
 
 
 def ready(out: str | os.PathLike[str]) -> Ready | None:
-    """Return the new files of `out`, from a commit that is in progress or was killed; None if there is none."""
+    """Return the new files of `out` from a commit that is in progress or was killed; None without such a commit."""
     try:
         with open(os.path.join(home(out), READY), encoding="utf-8") as f:
             found = json.load(f)
@@ -49,7 +49,7 @@ def ready(out: str | os.PathLike[str]) -> Ready | None:
 
 
 def at(path: str) -> str:
-    """Return the current path of a file of the result: `path`, or that in OUT/_unfinished during a commit."""
+    """Return the current path of a file of the result: `path`, or its path in OUT/_unfinished during a commit."""
     out, name = os.path.split(path)
     found, new = ready(out), os.path.join(home(out), name)
     if found is None or name not in (*found.files, *found.gone):
@@ -58,14 +58,14 @@ def at(path: str) -> str:
 
 
 def commit(out: str | os.PathLike[str], names: Iterable[str], gone: Iterable[str] = ()) -> None:
-    """Make the files `names` in OUT/_unfinished the result of `out`; the files `gone` of the old one are deleted.
+    """Make the files `names` in OUT/_unfinished the result of `out`; delete the files `gone` of the old result.
 
-    Raises StaleOutput if a folder has one of the places.
+    Raises StaleOutput if a folder exists at the path of one of the files.
     """
     names = sorted(set(names))
     for path in (os.path.join(out, name) for name in names):
         if os.path.isdir(path):
-            msg = f"{path} is a folder, where a file of the result belongs; remove it, or choose another folder as out"
+            msg = f"{path} is a folder, but the result needs a file there; remove it, or choose another folder as out"
             raise StaleOutput(msg)
     with whole(os.path.join(home(out), READY)) as f:
         f.write(json.dumps({"files": names, "gone": sorted(set(gone) - set(names))}).encode())
@@ -73,7 +73,7 @@ def commit(out: str | os.PathLike[str], names: Iterable[str], gone: Iterable[str
 
 
 def recover(out: str | os.PathLike[str]) -> None:
-    """Finish the commit that was killed in the local folder `out`, if there is one."""
+    """Complete a killed commit in the local folder `out`, if there is one."""
     found = ready(out)
     if found is None:
         return
@@ -95,7 +95,7 @@ def recover(out: str | os.PathLike[str]) -> None:
 
 
 def discard(out: str | os.PathLike[str], names: Collection[str] | None = None) -> None:
-    """Delete the unfinished files `names` of `out`; None: all that dataprep created, by the journal around it.
+    """Delete the unfinished files `names` of `out`; None: all that dataprep created, according to the journal.
 
     Nothing is deleted if a commit has begun.
     """
@@ -111,7 +111,7 @@ def discard(out: str | os.PathLike[str], names: Collection[str] | None = None) -
 
 
 def steady(out: str | os.PathLike[str], read: Callable[[], T]) -> T:
-    """Return `read()`, which reads several files of the result in `out`; repeat it if they were replaced meanwhile."""
+    """Return `read()`, which reads several files of the result in `out`; repeat the call if they were replaced."""
     for _ in range(READINGS - 1):
         before = _state(out)
         try:

@@ -1,6 +1,7 @@
-"""The checksum in a JSON file of dataprep's state, by which a changed byte is noticed; only the standard library.
+"""The checksum in a JSON file of dataprep's state, which reveals a changed byte; only uses the standard library.
 
-It is the first field of the file: the first 32 hex digits of the SHA-256 of the file's bytes without this field.
+The checksum is the first field of the file: the first 32 hex digits of the SHA-256 of the file's bytes without this
+field.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ def stamped(data: bytes) -> bytes:
 def checked(data: bytes, value: Any, *, required: bool = False) -> Any:
     """Return `value`, which was parsed from the bytes `data`, without its checksum.
 
-    - required: whether JSON without a checksum, as other programs write it, is an error.
+    - required: whether JSON without a checksum, as other programs write it, raises an error.
 
-    Raises ValueError if the checksum is missing, is not that of the bytes, or if one byte of its name was changed.
+    Raises ValueError if the checksum is missing, does not match the bytes, or if one byte of the field's name was
+    changed.
     """
     if required and (not isinstance(value, dict) or not isinstance(value.get(FIELD), str)):
         msg = f"it has no {FIELD}"

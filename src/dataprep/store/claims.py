@@ -1,7 +1,7 @@
-"""Claims and heartbeats: files by which processes on any machines agree who does a task, and see who still lives.
+"""Claims and heartbeats: files by which processes on any machines agree who does a task, and who is still alive.
 
-A claim is a file that only one process can create. While a process lives, it changes its files again and again. Another
-process takes it for dead if it saw no change for long enough by its own clock; the clocks of machines are not compared.
+A claim is a file that only one process can create. A live process changes its files repeatedly. Another process
+considers it dead if it saw no change for long enough by its own clock; the clocks of machines are not compared.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 
 import orjson
 
@@ -22,14 +23,28 @@ from . import files
 BEAT = 5.0  # seconds between heartbeats
 
 
+@cache
+def machine() -> str:
+    """Return a name of this machine and, in a container, of the container if it numbers its processes itself.
+
+    The host name is not enough: containers share it that use the network of their machine, and so do copied machines.
+    """
+    found = [socket.gethostname()]
+    with contextlib.suppress(OSError, ReadError):  # only Linux has these files
+        with files.open_raw("/proc/sys/kernel/random/boot_id") as f:
+            found.append(f.read().decode().strip())
+        found.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(found)
+
+
 def claim(url: str) -> bool:
-    """Create the local file `url`, which names this process; return whether this process, and no other, created it."""
+    """Create the local file `url`, which names this process; return whether it was created by this call."""
     try:
         descriptor = os.open(files.path_of(url), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except FileExistsError:
         return False
     with os.fdopen(descriptor, "wb") as f:
-        f.write(orjson.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+        f.write(orjson.dumps({"machine": machine(), "pid": os.getpid()}))
     return True
 
 
@@ -61,20 +76,20 @@ class Heartbeats:
     def _beat(self) -> None:
         while not self._ended.wait(BEAT):
             for url in self._urls:
-                with contextlib.suppress(OSError):  # it was removed, or the network failed: the next time
+                with contextlib.suppress(OSError):  # it was removed, or the network failed: try again next time
                     os.utime(files.path_of(url))
 
 
 class Watch:
-    """Sees for how long the files of other processes have not changed."""
+    """Observes for how long the files of other processes have not changed."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[object, float]] = {}
 
     def silent(self, url: str) -> float:
-        """Return the seconds since the last change of a file that this object saw; infinity if there is no file.
+        """Return the seconds since this object last saw a change of a file; infinity if the file does not exist.
 
-        It is infinity, too, if the process that the file names ran on this machine and has ended.
+        The result is also infinity if the process that the file names ran on this machine and has ended.
         """
         try:
             version = files.version(url)
@@ -97,7 +112,7 @@ def _has_ended(url: str) -> bool:
         named = orjson.loads(content)
     except orjson.JSONDecodeError:  # it is being written
         return False
-    if named["host"] != socket.gethostname():
+    if named["machine"] != machine():
         return False
     try:
         os.kill(named["pid"], 0)

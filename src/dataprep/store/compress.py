@@ -1,4 +1,4 @@
-"""Read and write compressed streams: gzip, zstd, xz and bzip2, by file suffix; errors state the offset of damage."""
+"""Read and write compressed streams (gzip, zstd, xz, bzip2, by file suffix); errors state the offset of damage."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ WINDOW = ("requires too much memory", "Memory usage limit exceeded")  # of zstd 
 WINDOW_BYTES = 1 << 27  # that pyarrow allows
 MAX_WINDOW_BYTES = 1 << 31  # that zstd allows: --long=31
 FED = 1 << 12  # compressed bytes at a time: at most 128 MiB of output
-XZ_STATE = 16 << 20  # bytes that xz may take beside the window, which it calls dictionary
+XZ_STATE = 16 << 20  # bytes that xz may use in addition to the window, which xz calls dictionary
 _window: contextvars.ContextVar[int] = contextvars.ContextVar("window", default=WINDOW_BYTES)
 
 
 @contextlib.contextmanager
 def windows(n_bytes: int) -> Iterator[None]:
-    """Allow zstd windows of up to `n_bytes` in streams that are opened in the `with` block; 0: no other than before."""
+    """Allow zstd windows of up to `n_bytes` in streams opened within the `with` block; 0 leaves the limit unchanged."""
     token = _window.set(n_bytes or _window.get())
     try:
         yield
@@ -49,7 +49,7 @@ def windows(n_bytes: int) -> Iterator[None]:
 
 
 def in_windows(n_bytes: int, items: Iterator[T]) -> Iterator[T]:
-    """Yield the items, each made within `windows(n_bytes)`."""
+    """Yield the items, each of which is produced within `windows(n_bytes)`."""
     while True:
         with windows(n_bytes):
             item = next(items, None)
@@ -62,8 +62,8 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     """Return a stream of the decompressed bytes of `raw`; if the suffix of `url` names no compression, return `raw`.
 
     Raises ReadError if the bytes are compressed and the suffix does not state a compression. Reading from the stream
-    raises ReadError, with the offset in bytes, if the data ends early, is damaged, or has another compression than the
-    suffix states.
+    raises ReadError, with the offset in bytes, if the data ends early, is damaged, or has a different compression from
+    the suffix.
     """
     lower = _lower(url)
     if lower.endswith(".gz"):
@@ -88,7 +88,7 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
 
 
 def _check_name(raw: BinaryIO, url: str) -> None:
-    """Raise ReadError if the bytes of a file are compressed in another way than its name states, or not at all."""
+    """Raise ReadError if a file is compressed in a different way than its name states, or not at all."""
     raw.seek(0)
     head = raw.read(16)
     raw.seek(0)
@@ -99,7 +99,7 @@ def _check_name(raw: BinaryIO, url: str) -> None:
         return
     is_now = KINDS[found] if found else "plain text"
     fix = f"rename it, so that its name ends with {found}" if found else f"rename it without {named}"
-    msg = f"its bytes are {is_now}, but its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
+    msg = f"its content is {is_now}, but its name indicates {KINDS.get(named, 'no compression')}; {fix}"
     raise ReadError(msg, url, 0)
 
 
@@ -108,10 +108,10 @@ def _lower(url: str) -> str:
 
 
 class _Frames(io.RawIOBase):
-    """Decompressor of the frames or streams of a file one after the other, in bounded memory.
+    """Decompressor of consecutive frames or streams of a file, in bounded memory.
 
     Attributes:
-        make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`.
+        make: a function that returns a decompressor of one frame, such as `lzma.LZMADecompressor`.
         padding: the bytes between frames.
     """
 
@@ -143,7 +143,7 @@ class _Frames(io.RawIOBase):
 
 
 class _Bzip2(_Frames):
-    """Decompressor of bzip2, whose streams follow each other; a block of 46 bytes may hold 46 MB of one character."""
+    """Decompressor of consecutive bzip2 streams; a block of 46 bytes can contain 46 MB of one character."""
 
     def __init__(self, raw: BinaryIO) -> None:
         super().__init__(raw, bz2.BZ2Decompressor)
@@ -167,7 +167,7 @@ class _Bzip2(_Frames):
 
 
 class _Checked(io.RawIOBase):
-    """Decompressor that raises ReadError, with file and offset."""
+    """Decompressor that raises ReadError, stating the file and the offset."""
 
     def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class _Checked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             n = int(self.fill(memoryview(buffer)[:STEP]))
-        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
+        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner retries
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
             raise_if_short(e)

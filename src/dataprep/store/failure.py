@@ -1,6 +1,6 @@
 """The last failure of work in an output folder, which `dataprep status` shows: OUT/.dataprep-failure.
 
-Only the standard library is imported: the trainer uses it too.
+Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
 
     Args:
         folder: the path of a local folder.
-        but: errors that are not written.
-        facts: more fields of the file.
+        but: the errors that are not recorded.
+        facts: further fields of the record.
     """
     path = os.path.join(folder, NAME)
     forget(folder)
     try:
         yield
     except Exception as e:
-        with contextlib.suppress(Exception):  # a full disk, for example: the first error is the one to report
+        with contextlib.suppress(Exception):  # a full disk, for example: the original error is the one to report
             if not isinstance(e, but) and any(not name.startswith(".") for name in os.listdir(folder)):
                 with whole(path) as f:
                     f.write(json.dumps({"at": _now(), "error": _sentence(e), **facts}).encode())

@@ -1,7 +1,8 @@
 """Open, list, hash and remove files by URL, and write files so that they appear complete or not at all.
 
 URLs are str (fsspec); only this file handles local paths. A file appears complete or not at all: it is written under a
-temporary name that no other writer uses, synced, and renamed. On an object store, a file appears when the upload ends.
+temporary name that no other writer uses, synced, and renamed. On an object store, a file appears when its upload is
+complete.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  
 
 
 def is_local(url: str) -> bool:
-    """Return whether a URL is a path of this machine."""
+    """Return whether a URL is a path on this machine."""
     return "://" not in url or url.startswith("file://")
 
 
@@ -57,19 +58,19 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 def join(url: str, *names: str) -> str:
     """Return `url/name/...`; works on every kind of URL, unlike `Path`. Raises PlanError if `url` is empty."""
-    require(url, "the path of a folder is empty, which would mean the root of all files; name one, such as out")
+    require(url, "the path of a folder is empty, which would mean the root folder; name one, such as out")
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 
 def name_of(url: str) -> str:
-    """Return the last part of a URL, its file name, without a query (as in signed URLs) after it."""
+    """Return the last part of a URL, its file name, without a query (as in signed URLs)."""
     if not is_local(url):
         url = re.sub(r"[?;#]\*{3}.*", "", redacted(url), flags=re.DOTALL)
     return posixpath.basename(url.rstrip("/"))
 
 
 def suffix(url: str) -> str:
-    """Return the lower-case suffix of a file's format, without that of its compression: `.jsonl` for `a.jsonl.zst`."""
+    """Return a file's lower-case format suffix, without its compression suffix: `.jsonl` for `a.jsonl.zst`."""
     name = name_of(url).lower()
     for compressed in compress.SUFFIXES:
         name = name.removesuffix(compressed)
@@ -82,7 +83,7 @@ def is_compressed(url: str) -> bool:
 
 
 def real(url: str) -> str:
-    """Return one name for all URLs of the same file; for a local file, its absolute path with links resolved."""
+    """Return the same name for all URLs of a file; for a local file, its absolute path with links resolved."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
@@ -141,7 +142,7 @@ def size(url: str) -> int:
 
 
 def version(url: str) -> object:
-    """Return a value that changes if a file is replaced. Raises OSError if there is no file."""
+    """Return a value that changes if a file is replaced. Raises OSError if the file does not exist."""
     if not is_local(url):
         return _answer(url, "ukey")
     found = os.stat(path_of(url))
@@ -149,17 +150,17 @@ def version(url: str) -> object:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
+    """Return the sorted URLs of the files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
-    [] if there are no files. Raises ReadError if a local folder in which they could be cannot be listed.
+    [] if there are no files. Raises ReadError if a local folder that may contain matching files cannot be listed.
     """
     with answered(pattern):
         return _found(pattern)[0]
 
 
 def hidden(folder: str) -> list[str]:
-    """Return the files and folders inside `folder` that `expand` skips, since their names start with . or _, sorted.
+    """Return the sorted files and folders in `folder` that `expand` skips, since their names start with . or _.
 
     The contents of a skipped folder are not listed.
     """
@@ -188,7 +189,7 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
 def _globbed(pattern: str) -> list[str]:
     """Return the local files and folders that match an absolute pattern.
 
-    Raises ReadError if a folder cannot be listed in which a match could be: fsspec would leave it out in silence.
+    Raises ReadError if a folder that may contain a match cannot be listed, since fsspec would silently skip it.
     """
     from fsspec.implementations.local import LocalFileSystem
     from fsspec.utils import glob_translate
@@ -209,7 +210,7 @@ def _globbed(pattern: str) -> list[str]:
 
 
 def _walked(folder: str) -> Iterator[str]:
-    """Yield the files of a local folder at any depth, and links, which are not followed."""
+    """Yield the files of a local folder at any depth, and links, without following them."""
     for home, inside, names in os.walk(folder, onerror=_not_listed):
         yield from (os.path.join(home, name) for name in names)
         yield from (path for name in inside if os.path.islink(path := os.path.join(home, name)))
@@ -262,7 +263,7 @@ def open_raw(url: str) -> BinaryIO:
 
 
 def _opened(url: str, opened: Callable[[str], Any]) -> Any:
-    """Return `opened(path)` of a local file, or a stream of a remote one."""
+    """Return `opened(path)` for a local file, or a stream for a remote one."""
     try:
         if is_local(url):
             return opened(os.fspath(regular(path_of(url))))
@@ -274,9 +275,9 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
 
 @contextlib.contextmanager
 def open_arrow(url: str) -> Iterator[Any]:
-    """Yield a file that pyarrow can read in its own threads; a local file is opened without a Python object.
+    """Yield a file that pyarrow can read in its own threads; local files are opened without a Python object.
 
-    A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
+    If a pyarrow thread releases a Python object while the interpreter ends, the process aborts (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
     """
     with _opened(url, lambda path: pa.OSFile(os.fsencode(path))) as f:
@@ -296,7 +297,7 @@ def open_read(url: str) -> BinaryIO:
 def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
 
-    In other storage, a file that is opened while another one is open appears together with that one.
+    On storage that is not local, a file that is opened while another one is open appears together with that one.
 
     - synced: as in `atomic.whole`.
     """
@@ -308,7 +309,7 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
         try:
             with fs.transaction, fs.open(path, "wb") as f:
                 yield f
-        finally:  # older versions of fsspec leave a transaction open that fails at its end
+        finally:  # older versions of fsspec leave a transaction open if it fails at its end
             fs._intrans, fs._transaction = False, None  # noqa: SLF001
         return
     with whole(path_of(url), synced=synced) as f:
@@ -316,7 +317,7 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
 
 
 def _joined(fs: Any, path: str) -> Iterator[BinaryIO]:
-    """Yield a file of a transaction that has begun, since fsspec cannot nest them; after an error it is discarded."""
+    """Yield a file of an open transaction, since fsspec cannot nest transactions; after an error it is discarded."""
     with fs.open(path, "wb") as f:
         try:
             yield f
@@ -356,7 +357,7 @@ def write_state(url: str, value: dict[str, Any]) -> None:
 def read_state(url: str) -> Any:
     """Return the content of a JSON file that `write_state` wrote, without its checksum.
 
-    Raises CorruptShard if it is not JSON, or has no checksum, or one that is not that of its bytes.
+    Raises CorruptShard if the file is not JSON, has no checksum, or has a checksum that does not match its bytes.
     """
     return read_json(url, checksum=True)
 
@@ -364,10 +365,10 @@ def read_state(url: str) -> Any:
 def read_json(url: str, *, checksum: bool = False) -> Any:
     """Return the content of a JSON file, without its checksum if it has one.
 
-    - checksum: whether it must have one.
+    - checksum: whether the file must have a checksum.
 
-    Raises CorruptShard if it is not JSON, or if its checksum is not that of its bytes, and NewerFormat if it has a
-    checksum and a format that this version does not read.
+    Raises CorruptShard if the file is not JSON, or if its checksum does not match its bytes. Raises NewerFormat if the
+    file has a checksum and a format that this version does not read.
     """
     with open_raw(url) as f:
         data = f.read()

@@ -1,8 +1,8 @@
-"""Content hashes of input files, each computed once; if any byte of a file changes, work on the file is done again.
+"""Content hashes of input files, each computed once; if any byte of a file changes, the file is processed again.
 
 `Hashes` keeps hashes in memory and in OUT/.dataprep-hashes. A hash is computed again only if the file's size, mtime,
 ctime or inode has changed; the hash itself does not depend on these four. Other packages are imported only to hash
-input files: the trainer, which hashes token shards, uses `Hashes` too.
+input files, since the trainer, which hashes token shards, also uses `Hashes`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ SUMS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss"}  # stores that s
 
 
 def fingerprint(url: str) -> str:
-    """Return a hash, in hex, of an input file's name, size and content; its folder and dates have no influence.
+    """Return a hash, in hex, of an input file's name, size and content, but not of its folder and dates.
 
-    Of a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
+    For a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
     Raises ReadError if the file cannot be read.
     """
     path = _path(url)
@@ -52,7 +52,7 @@ def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str]) -> dict[str
 
 
 class Hashes:
-    """The content hashes of files that are known; a Dataset and all Datasets made from it share one such object."""
+    """The known content hashes of files; a Dataset and all Datasets made from it share one such object."""
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}  # by the state of a file
@@ -78,7 +78,7 @@ class Hashes:
     def load(self, folder: str) -> None:
         """Read the file hashes that `save` wrote into a folder, so that they need not be computed again.
 
-        Hashes that cannot be read are ignored, and computed again.
+        Hashes that cannot be read are ignored and computed again.
         """
         self.known.update(_stored(_place(folder)))
 
@@ -131,7 +131,7 @@ def _write(url: str, data: bytes) -> None:
 
 
 def _path(url: str) -> str | None:
-    """Return the path of a local file; None if a URL is that of a remote one."""
+    """Return the path of a local file; None if the URL is that of a remote file."""
     if is_path(url):
         return url
     from . import files
@@ -140,7 +140,7 @@ def _path(url: str) -> str | None:
 
 
 def _state(path: str, kind: str = "") -> tuple[str, bool]:
-    """Return a hash of path, size, mtime, ctime and inode of a file, and whether it was changed just now."""
+    """Return a hash of a file's path, size, mtime, ctime and inode, and whether it was changed just now."""
     try:
         found = os.stat(path)
     except OSError:

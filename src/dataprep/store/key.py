@@ -28,10 +28,10 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """Return a hash of a value, 32 hex digits; it is the same in every process and on every machine.
+    """Return a hash of a value, as 32 hex digits; it is the same in every process and on every machine.
 
     Args:
-        value: a dataclass, a function (hashed with its source), or plain values, for example.
+        value: for example a dataclass, a function (hashed with its source), or plain values.
 
     Raises PlanError if the value, or an element of it, cannot be hashed.
     """
@@ -39,7 +39,7 @@ def key(value: Any) -> str:
 
 
 def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one line per kind of value
-    """Return nested lists and strings that are equal exactly if the recipes are."""
+    """Return nested lists and strings that are equal if and only if the recipes are equal."""
     if isinstance(value, SIMPLE):
         return repr(value)
     if isinstance(value, (bytes, np.generic, pa.DataType, pa.Schema)):
@@ -82,9 +82,9 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
 
 
 def _deciding(value: Any, seen: tuple[int, ...]) -> Any:
-    """Return the values that identify an object of its class: `recipe()` if it has this method, else its fields.
+    """Return the values that identify an object within its class: `recipe()` if it has this method, else its fields.
 
-    A recipe has the content of files, for example, and not their paths.
+    For example, a recipe contains the content of files and not their paths.
     """
     if hasattr(value, "recipe"):
         return _plain(value.recipe(), seen)
@@ -136,7 +136,7 @@ def _global(fn: types.FunctionType, name: str, seen: tuple[int, ...]) -> Any:
     if isinstance(value, types.ModuleType):
         return ["module", value.__name__]
     module = getattr(value, "__module__", None)
-    if callable(value) and module != fn.__module__:  # a library: pinned
+    if callable(value) and module != fn.__module__:  # a library: its version is pinned
         return ["import", str(module), getattr(value, "__qualname__", repr(type(value)))]
     if isinstance(value, type):
         return ["class", value.__qualname__, _source(value)]

@@ -1,10 +1,10 @@
 """Lease: a lock so that only one process at a time writes into an output folder.
 
-The file OUT/.dataprep-lease states the process id and the host of the process that may write, and the boot of the host.
-This process locks the file and, while it runs, updates the file's modification time. The lock ends when the process
-ends, so nothing must be cleaned up after a killed run. If the file system has no locks, or does not show the locks of
-other hosts, a lease with an old modification time is taken as ended. Object stores have no lease. Only the standard
-library is imported: the trainer uses it too.
+The file OUT/.dataprep-lease states the process id and the host of the process that may write, and the boot id of the
+host. This process locks the file and, while it runs, updates the file's modification time. The lock ends when the
+process ends, so no cleanup is needed after a killed run. If the file system has no locks, or does not show the locks of
+other hosts, a lease with an old modification time is considered expired. Object stores have no lease. Only the standard
+library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ except ImportError:  # Windows
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = ".dataprep-lease"
 OURS = (".dataprep-journal", "manifest.json", "recipe.json", "run.json")  # one of them is in a folder of results
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to a file of somebody else
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to another user's file
 BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
 
 
@@ -55,7 +55,7 @@ def holder(folder: str) -> dict[str, str | int] | None:
     """
     path = os.path.join(folder, NAME)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
     except OSError:
         return None
     try:
@@ -63,7 +63,7 @@ def holder(folder: str) -> dict[str, str | int] | None:
         here = stated.get("host") == socket.gethostname()
         lives = here and _lives(stated, descriptor, path, locks=bool(locked))
         recent = time.time() - os.fstat(descriptor).st_mtime < STALE
-        if locked is False or lives or (bool(stated) and not here and recent):  # a cut lease is none
+        if locked is False or lives or (bool(stated) and not here and recent):  # a truncated lease
             return {"pid": stated.get("pid", "?"), "host": stated.get("host", "?")}
         return None
     finally:
@@ -76,10 +76,10 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
 
     Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does.
 
-    - anywhere: whether the folder need not be one for results.
+    - anywhere: whether to skip the check that results may be written into the folder.
 
-    Raises InUse if another process or thread holds the lease, PlanError if the folder is not one for results (see
-    `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
+    Raises InUse if another process or thread holds the lease, PlanError if results may not be written into the folder
+    (see `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
     """
     newer.refuse(folder)
     if "://" in folder and not folder.startswith("file://"):
@@ -97,7 +97,7 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     except OSError as e:
         state = "it is a file" if os.path.isfile(home) else e.strerror or str(e)
         if os.path.islink(home) and not os.path.exists(home):
-            state = "it is a link to nowhere"
+            state = "it is a broken link"
         msg = f"{folder} cannot be written ({state}); choose another folder as out, or change its permissions"
         raise DataprepError(msg) from e
     done = threading.Event()
@@ -128,7 +128,7 @@ def sweep(folder: str) -> None:
 
 
 def check_place(folder: str) -> None:
-    """Raise PlanError if the local folder `folder` is not one to write results into, or to search for results.
+    """Raise PlanError if results may not be written into the local folder `folder`, or searched for in it.
 
     Such folders are the root of all files, the user's home folder, and a folder with .git that has no results yet.
     """
@@ -189,11 +189,11 @@ def _acquired(path: str, folder: str) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its holder just removed it: another is made
+        os.close(descriptor)  # its holder has just removed it: a new one is created
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock a file; return False if another holds the lock, None if there are no locks here."""
+    """Lock a file; return False if another process holds the lock, None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -214,7 +214,7 @@ def _boot() -> str:
 
 
 def _holder(descriptor: int) -> dict[str, str | int]:
-    """Return the content of a lease; empty if it is new or cut, or a pipe."""
+    """Return the content of a lease; empty if it is new, truncated or a pipe."""
     with contextlib.suppress(ValueError, OSError):
         found = json.loads(os.pread(descriptor, 1 << 12, 0))
         return found if isinstance(found, dict) else {}
@@ -222,7 +222,7 @@ def _holder(descriptor: int) -> dict[str, str | int]:
 
 
 def _lives(holder: dict[str, str | int], descriptor: int, path: str, *, locks: bool) -> bool:
-    """Return whether the holder that a lease states may still write."""
+    """Return whether the holder stated in a lease may still be writing."""
     if holder.get("host") == socket.gethostname():
         return not locks and holder.get("boot") == _boot() and _runs(int(holder.get("pid", 0)))
     now = f"{path}.{os.getpid()}.now"  # the clock of the file system, not of this host

@@ -1,7 +1,7 @@
-"""Refuse state that a newer dataprep wrote: its meaning may be another, so it is neither interpreted nor replaced.
+"""Reject state that a newer dataprep wrote: its meaning may have changed, so it is neither interpreted nor replaced.
 
-`check_format` is called wherever JSON of dataprep is parsed, and `refuse` by whoever takes the lease of a folder. Only
-the standard library is imported: the trainer uses it too.
+`check_format` is called wherever JSON of dataprep is parsed, and `refuse` is called whenever the lease of a folder is
+taken. Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records o
 
 
 def check_format(found: Any, url: str) -> None:
-    """Raise NewerFormat if a JSON object states a newer format than this version reads.
+    """Raise NewerFormat if a JSON object states a newer format than this version can read.
 
-    - url: the file of the object, for messages.
+    - url: the file that contains the object, for messages.
     """
     stated = found.get("format") if isinstance(found, dict) else None
     if isinstance(stated, int) and stated > FORMAT:
@@ -40,9 +40,9 @@ def check_format(found: Any, url: str) -> None:
 
 
 def refuse(folder: str) -> None:
-    """Raise NewerFormat if a state file or a receipt of a local folder, or of the results in it, is of a newer format.
+    """Raise NewerFormat if a state file or a receipt of a local folder, or of the results in it, has a newer format.
 
-    Files that cannot be read are left to those who need them.
+    Files that cannot be read are ignored here; the code that needs them raises an error.
     """
     if "://" in folder and not folder.startswith("file://"):
         return  # where each file is checked when it is read
@@ -55,7 +55,7 @@ def refuse(folder: str) -> None:
 
 
 def _check(path: str, *, is_receipt: bool) -> None:
-    if not os.path.isfile(path):  # a pipe, say, which would wait for its writer
+    if not os.path.isfile(path):  # opening a pipe, for example, would block
         return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
         found = json.loads(data) if _OTHER.search(data := f.read()) else {}

@@ -1,7 +1,8 @@
-"""Arrow without pandas, until somebody imports pandas: its import takes 0.4 s of CPU in every process.
+"""Use Arrow without pandas until pandas is imported: its import takes 0.4 s of CPU time in every process.
 
-pyarrow imports pandas for its first array, also for one of plain numbers or texts, to recognise what belongs to pandas.
-Nothing can before pandas is imported, so pyarrow is told that there is none, and to look again when there is.
+pyarrow imports pandas for its first array, even for an array of plain numbers or texts, to recognise pandas objects. No
+such object can exist before pandas is imported. pyarrow is therefore told that pandas is not installed, and checks
+again after pandas has been imported.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class _Absent(MetaPathFinder):
 
 
 class _Later(MetaPathFinder):
-    """Finds pandas as the other finders do, and lets pyarrow look again after its import."""
+    """Finds pandas as the other finders do, and makes pyarrow check for it again after the import."""
 
     def find_spec(self, fullname: str, path: Path, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of pandas, with a loader that calls pyarrow afterwards."""
@@ -43,7 +44,7 @@ class _Later(MetaPathFinder):
 
 
 class _ThenArrow(Loader):
-    """Loads a module as another loader does; then pyarrow converts an empty table, for which it looks for pandas."""
+    """Loads a module as another loader does; then makes pyarrow look for pandas by converting an empty table."""
 
     def __init__(self, loader: Loader, finder: _Later) -> None:
         self.loader, self.finder = loader, finder
@@ -53,7 +54,7 @@ class _ThenArrow(Loader):
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module's code, and leave no trace of this loader and its finder."""
+        """Run the module's code, and remove all traces of this loader and its finder."""
         with contextlib.suppress(ValueError):
             sys.meta_path.remove(self.finder)
         module.__loader__ = self.loader
@@ -64,7 +65,7 @@ class _ThenArrow(Loader):
 
 
 def put_off() -> None:
-    """Let pyarrow make arrays without pandas, unless it is imported already."""
+    """Let pyarrow create arrays without pandas, unless pandas is already imported."""
     if "pandas" in sys.modules:
         return
     absent = _Absent()

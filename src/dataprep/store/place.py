@@ -1,4 +1,4 @@
-"""The working folder: objects that keep a relative path note it, since the path depends on the working folder."""
+"""The working folder: objects that keep a relative path record it, since the path is relative to it."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def check_here(given_in: str, urls: Iterable[str]) -> None:
         for url in urls:
             if is_relative(url):
                 msg = (
-                    f"{url} was given in the working folder {given_in}, and this is now {now or 'deleted'}; "
+                    f"{url} is relative to the working folder {given_in}, which is now {now or 'deleted'}; "
                     "pass absolute paths, or change the folder (os.chdir) before you pass them"
                 )
                 raise PlanError(msg)
 
 
 def is_relative(url: str) -> bool:
-    """Return whether a URL is a relative path, which means a file of the working folder."""
+    """Return whether a URL is a relative path, which refers to a file in the working folder."""
     return "://" not in url and not os.path.isabs(url)
 
 
 def given_in(urls: Iterable[str]) -> str | None:
-    """Return the working folder, to be recorded with paths that are given in it; None if none is relative."""
+    """Return the working folder, to be recorded with relative paths; None if no path in `urls` is relative."""
     return (here() or None) if any(map(is_relative, urls)) else None
 
 
 def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool]) -> str:
-    """Return the path that a recorded URL has now.
+    """Return the current path of a recorded URL.
 
-    A relative path refers to the file in that folder. If the folder no longer exists, as after a move of the whole
-    project, the path refers to a file in this working folder, if `is_same` returns True for it.
+    A relative path refers to a file in `folder`. If `folder` no longer exists, as after the whole project was moved,
+    the path refers to a file in the current working folder, if `is_same` returns True for that file.
 
     - folder: the working folder in which the URL was given; None if it is not known.
     """
@@ -60,7 +60,7 @@ def found_again(url: str, folder: str | None, *, is_same: Callable[[str], bool])
 
 
 def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
-    """Yield the texts in `values`, also those in lists and mappings, that are relative paths of files in a folder."""
+    """Yield the texts in `values`, also in lists and mappings, that are relative paths of files in a folder."""
     for value in values:
         if isinstance(value, (list, tuple, set, frozenset)):
             yield from files_named(value, folder)
@@ -77,12 +77,12 @@ def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
 
 
 class Stays(contextlib.AbstractContextManager["Stays"]):
-    """Puts the working folder back that a user's function changed in the `with` block, and raises FunctionFailed.
+    """Restores the working folder if a user's function changed it in the `with` block, and raises FunctionFailed.
 
     Attributes:
         name: the function's name, for the message.
 
-    An error that the block raises is raised unchanged. A process that the function forked ends with the block;
+    An error that the block raises is passed on unchanged. A process that the function forked ends with the block;
     otherwise it would also do the work of its parent, and write into the same files.
     """
 
@@ -112,7 +112,7 @@ class Stays(contextlib.AbstractContextManager["Stays"]):
             raise FunctionFailed(msg)
 
     def _back(self) -> str:
-        """Return the folder that was changed to, after changing back; "" if it is the same one."""
+        """Return the changed working folder, after changing back; "" if it has not changed."""
         now = here()
         if not self.folder or now == self.folder:
             return ""

@@ -23,7 +23,7 @@ _without: ContextVar[bool] = ContextVar("without_bars", default=False)
 
 @contextlib.contextmanager
 def without_bars() -> Iterator[None]:
-    """Show no progress bars in the body of the `with` statement."""
+    """Show no progress bars in the `with` block."""
     token = _without.set(True)
     try:
         yield
@@ -88,7 +88,7 @@ def _notebook_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # 
 
 
 def _line_of_cell() -> Callable[[str], None]:
-    """Return a function that replaces the line of HTML for bars in this cell's output: one line for all its bars."""
+    """Return a function that replaces the HTML line for bars in this cell's output, which all bars share."""
     display: Any = sys.modules["IPython"].display
     cell = getattr(_shell(), "execution_count", None)
     if cell is None or cell not in _lines:
@@ -110,7 +110,7 @@ def _in_notebook() -> bool:
 
 
 def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two units of the rate
-    """Return the rate so far and the time left; results come in bursts, so the rate is that of the whole run."""
+    """Return the rate and the time left; results come in bursts, so the rate is that of the whole run."""
     rate = done / max(seconds, 1e-3)
     left = timedelta(seconds=round((total - done) / max(rate, 1e-9)))
     return f"{decimal(int(rate))}/s, {left} left" if in_bytes else f"{rate:,.1f}/s, {left} left"

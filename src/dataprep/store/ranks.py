@@ -1,4 +1,4 @@
-"""A hash of document ids, by which documents are chosen at random, the same ones in every run."""
+"""A hash of document ids, by which documents are selected pseudo-randomly, the same documents in every run."""
 
 from __future__ import annotations
 

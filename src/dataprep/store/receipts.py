@@ -1,9 +1,8 @@
 """Receipts: records of finished work, so that a repeated run skips it.
 
 A receipt is a small JSON file with a task's key (a hash of everything that determines its result), and the name, size
-and hash of each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or cut off. It
-is also not valid if one of its files is missing, or has other bytes. Large remote files are compared by their size
-only.
+and hash of each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or truncated. It
+is also not valid if one of its files is missing or has different bytes. Large remote files are compared by size only.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     """Write the receipt of finished work, as `once` does, replacing any existing receipt; return its content.
 
-    An earlier receipt is replaced and never removed, so that other tasks, which may do the same work at the same time,
-    always find one.
+    An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
+    always find a receipt.
 
     - made: {"files": [URLs of the files that were written], ...}.
     """
@@ -57,17 +56,17 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
     """Return the content of a receipt (record of finished work) if it is valid for `key`, else None.
 
-    It is valid if it states this key, and if the files that it lists have the bytes that were written. Hashing them
-    takes 0.2 s per GB. Remote files of more than SMALL bytes are compared by their size only.
+    It is valid if it states this key, and if the files that it lists have the bytes that were written. Hashing these
+    files takes 0.2 s per GB. Remote files of more than SMALL bytes are compared by size only.
     """
     record = found(receipt)
     return record if record is not None and record["key"] == key and _has_files(receipt, record) else None
 
 
 def restate(receipt: str, url: str) -> None:
-    """State the size and hash that the file `url` has now in the receipt (work record) that lists it, if one does.
+    """Update the size and hash of the file `url` in the receipt (work record) that lists it, if one does.
 
-    Call this after a file was changed on purpose; a file that does not exist is not listed any more.
+    Call this function after a file was changed on purpose; a file that does not exist is removed from the list.
     """
     record = found(receipt)
     name = _relative(url, receipt)
@@ -82,9 +81,9 @@ def restate(receipt: str, url: str) -> None:
 def read(receipt: str, *lists: str) -> dict[str, Any]:
     """Return the content of a receipt; its files are not checked.
 
-    - lists: further fields that must be lists.
+    - lists: the names of further fields that must be lists.
 
-    Raises CorruptShard if it is not a receipt that dataprep wrote.
+    Raises CorruptShard if the file is not a receipt that dataprep wrote.
     """
     record = files.read_state(receipt)
     lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
@@ -97,15 +96,15 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
 
 
 def changed(receipt: str) -> list[str]:
-    """Return the names, relative to a receipt, of the files that it states and that are missing or have other bytes.
+    """Return the names, relative to a receipt, of the files in it that are missing or have different bytes.
 
-    Raises CorruptShard if it is not a receipt that dataprep wrote.
+    Raises CorruptShard if the file is not a receipt that dataprep wrote.
     """
     return [file["name"] for file in read(receipt)["files"] if not _has_files(receipt, {"files": [file]})]
 
 
 def all_whole(urls: Sequence[str]) -> bool:
-    """Return whether all receipts at `urls` are whole, and their files have the bytes that were written."""
+    """Return whether all receipts at `urls` are complete, and their files have the bytes that were written."""
     with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
         return all(threads.map(_is_whole, urls))
 
@@ -116,13 +115,13 @@ def _is_whole(receipt: str) -> bool:
 
 
 def found(receipt: str) -> dict[str, Any] | None:
-    """Return the content of a receipt; None if it is missing, or empty or cut, by a disk that lost its last writes."""
+    """Return the content of a receipt; None if it is missing, or was left empty or truncated by a machine crash."""
     try:
         record = files.read_state(receipt) if files.exists(receipt) else None
     except CorruptShard:
         return None
     except ReadError as e:
-        if not isinstance(e.__cause__, FileNotFoundError):  # removed since it was looked for
+        if not isinstance(e.__cause__, FileNotFoundError):  # removed after it was found
             raise
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None
@@ -143,7 +142,7 @@ def _has_files(receipt: str, record: dict[str, Any]) -> bool:
 
 
 def moved(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    """Return the content of the receipt at `old` as it is at `new`, from where the same files have other paths."""
+    """Return the content of the receipt at `old`, adapted to `new`, from where the same files have other paths."""
     return {**record, "files": [{**f, "name": _relative(resolved(old, f["name"]), new)} for f in record["files"]]}
 
 

@@ -1,7 +1,7 @@
-"""Errors of remote files, as those of dataprep.
+"""Errors of remote files, converted to errors of dataprep.
 
-A Runner tries again after Transient. Others would end the run, or, as kinds of OSError, be taken for damage of a file;
-and those of `aiohttp` state the URL with its signature.
+A Runner retries a task after Transient. Other errors would end the run or, being kinds of OSError, be mistaken for
+damage to a file; and the errors of `aiohttp` state the URL with its signature.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if sys.version_info < (3, 11):
     from fsspec.exceptions import FSTimeoutError
 
     LOST = (*LOST, FSTimeoutError)
-TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
+TRY_AGAIN = (408, 425, 429)  # status codes for requests that came too late, too early or too often
 
 
 @contextlib.contextmanager
 def answered(url: str) -> Iterator[None]:
-    """Turn network errors of the `with` block into ReadError (the server refuses it) or Transient (try again)."""
+    """Convert network errors of the `with` block to ReadError (the server refuses it) or Transient (try again)."""
     try:
         yield
     except Exception as e:
@@ -42,14 +42,14 @@ def answered(url: str) -> Iterator[None]:
 
 
 class RemoteStream(io.RawIOBase):
-    """A stream of a remote file: if it breaks off while it is read, the error is that of `answered`."""
+    """A stream of a remote file; if reading fails, it raises the errors of `answered`."""
 
     def __init__(self, stream: Any, url: str) -> None:
         super().__init__()
         self.stream, self.url = stream, url
 
     def readable(self) -> bool:
-        """Return True: the stream can be read."""
+        """Return True, since the stream can be read."""
         return True
 
     def seekable(self) -> bool:
@@ -57,17 +57,17 @@ class RemoteStream(io.RawIOBase):
         return bool(self.stream.seekable())
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes; -1: all remaining bytes."""
+        """Return at most `size` bytes; -1 means all remaining bytes."""
         with answered(self.url):
             return bytes(self.stream.read(size))
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into `buffer`; return their number."""
+        """Read bytes into `buffer`; return the number of bytes read."""
         with answered(self.url):
             return int(self.stream.readinto(buffer))
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to an offset, and return it."""
+        """Move to an offset, and return the new offset."""
         return int(self.stream.seek(offset, whence))
 
     def tell(self) -> int:

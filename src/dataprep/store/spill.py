@@ -1,11 +1,11 @@
-"""Shuffle files, which the tasks of one pass write for the tasks of the next pass; the data is divided into partitions.
+"""Shuffle files, which the tasks of one pass write for the tasks of the next pass; their data is partitioned.
 
 A task writes a segment each time its memory is full; a segment has one section (array) per partition. A task of the
 next pass reads one partition's sections from all files.
 
-A file has the sections one after another, then the offset of each section, int64[segments * sections + 1], then the
-number of segments and the number of sections per segment. So a reader can read a section without the sections before
-it.
+A file contains the sections one after another, then the offset of each section, int64[segments * sections + 1], then
+the number of segments and the number of sections per segment. A section can therefore be read without the sections
+before it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TAIL = 16  # bytes of the two counts
 
 
 class Divided(NamedTuple):
-    """An array that is several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
+    """An array that consists of several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
 
     Attributes:
         cuts: int64, ascending, from 0 to the number of rows.
@@ -129,7 +129,7 @@ class Spill:
         return int(offsets[0]), int(offsets[-1])
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
-        """Return the data of sections first to last - 1 of a segment as one array of `dtype`.
+        """Return the data of sections `first` to `last - 1` of a segment as one array of `dtype`.
 
         - last: None for section `first` only.
         """
@@ -137,7 +137,7 @@ class Spill:
         return self.bytes(start, stop).view(dtype)
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes start to stop - 1 of the file, uint8."""
+        """Return the bytes `start` to `stop - 1` of the file, uint8."""
         self.f.seek(start)
         return np.frombuffer(self.f.read(stop - start), np.uint8)
 
@@ -151,7 +151,7 @@ def each_section(urls: Iterable[str], number: int, dtype: Any) -> Iterator[npt.N
 
 
 def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[Any]:
-    """Return section `number` of all segments of the shuffle files `urls`, joined to one array of `dtype`."""
+    """Return section `number` of all segments of the shuffle files `urls`, concatenated into one array of `dtype`."""
     return np.concatenate([np.zeros(0, dtype), *each_section(urls, number, dtype)])
 
 
@@ -197,17 +197,17 @@ class SpilledRows:
         return cls(urls, headers, file, offset, sizes)
 
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Read the payloads of n rows; return (the offset of each in the bytes, int64[n]; the bytes, uint8).
+        """Read the payloads of n rows; return (the offset of each payload in the bytes, int64[n]; the bytes, uint8).
 
         Args:
-            rows: the indexes of these rows.
+            rows: the indices of these rows.
         """
         order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]
         file, offset, size = self.file[chosen], self.offset[chosen], self.size[chosen]
         ends = np.cumsum(size)
         out = np.empty(int(size.sum()), np.uint8)
-        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # else they are adjacent: one read
+        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # otherwise adjacent: one read
         cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(order)] if len(order) else []
         for number, runs in itertools.groupby(itertools.pairwise(cuts), lambda run: int(file[run[0]])):
             with files.open_raw(self.urls[number]) as f:

@@ -1,4 +1,4 @@
-"""Hash integers by splitmix64's finaliser, equal on every machine. Imports only NumPy: the trainer uses it too."""
+"""Hash integers by splitmix64's finaliser, equal on every machine. Imports only NumPy, as the trainer uses it too."""
 
 from __future__ import annotations
 

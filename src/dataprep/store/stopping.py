@@ -1,6 +1,6 @@
-"""Stop a run cleanly: SIGTERM raises an exception as Ctrl-C does; so temporary folders are removed, and workers end.
+"""Stop a run cleanly: SIGTERM raises an exception as Ctrl-C does, so temporary folders are removed and workers end.
 
-Only the standard library is imported: the trainer uses it too.
+Only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _folders: list[str] = []  # into which a stopped run wrote
 
 
 class Stopped(SystemExit):
-    """Raised by a signal that ends the program, to distinguish it from `sys.exit` in the interrupted code."""
+    """Raised by a signal that ends the program, so that interrupted code can distinguish it from `sys.exit`."""
 
 
 def is_stop(error: BaseException) -> bool:
@@ -37,10 +37,11 @@ def is_stop(error: BaseException) -> bool:
 
 
 def leave_memory() -> None:
-    """Have Python leave its memory to the system at its end: to be called last.
+    """Make Python leave its memory to the system when it ends; this function must be called last.
 
-    A search for cycles through all objects of the libraries takes some tenths of a second, and Python promises nothing
-    about such objects. DuckDB would print pages about what it then has to leave, so that it is searched for.
+    Searching all objects of the libraries for reference cycles takes a few tenths of a second, and Python guarantees
+    nothing about such objects. If DuckDB is imported, they are searched all the same, since DuckDB would otherwise
+    print pages about objects that were not freed.
     """
     if "_duckdb" not in sys.modules:
         gc.freeze()
@@ -57,15 +58,15 @@ _WORK: weakref.WeakSet[Stoppable] = weakref.WeakSet()  # what has worker process
 
 
 def at_stop(work: Stoppable) -> None:
-    """Let `work.stop` be called if a run is stopped, unless `work` was freed before."""
+    """Register `work.stop` to be called if a run is stopped, unless `work` was freed before."""
     _WORK.add(work)
 
 
 def stop(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt or Stopped(143); a handler of signals.
 
-    Python ignores exceptions in callbacks of LLVM, in which a signal may arrive while a kernel is compiled. The signal
-    is then sent again until it arrives outside of a callback.
+    Python ignores exceptions in callbacks of LLVM, and a signal may arrive in such a callback while a kernel is
+    compiled. The signal is then sent again until it arrives outside a callback.
     """
     while frame is not None:
         if frame.f_code.co_name in CALLBACKS:
@@ -78,7 +79,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def _send(number: int) -> None:
-    """Send a signal to the main thread, which ends its sleep; on Windows, to the process."""
+    """Send a signal to the main thread, whose sleep it interrupts; on Windows, to the process."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
@@ -89,8 +90,8 @@ def _send(number: int) -> None:
 def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise Stopped(143) in the `with` block, unless the program has its own handler.
 
-    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too; neither is lost while a kernel
-    compiles.
+    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too. Neither signal is lost while a
+    kernel is compiled.
 
     Args:
         folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
@@ -117,8 +118,8 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
 def importing() -> Iterator[None]:
     """End the process at once, with a sentence, if Ctrl-C or SIGTERM arrives in the `with` block.
 
-    It is for imports before any work: an exception in an import may be ignored, or be shown as a traceback. A handler
-    of the program is kept.
+    This context manager is for imports before any work: an exception in an import may be ignored or shown as a
+    traceback. A handler of the program is kept.
     """
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
@@ -133,7 +134,7 @@ def importing() -> Iterator[None]:
 
 
 def _not_begun(number: int, _: FrameType | None) -> None:
-    """End the process; a handler of signals."""
+    """End the process; used as a signal handler."""
     try:
         if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun started, one says it
             os.write(2, b"dataprep: stopped; nothing was saved\n")
@@ -142,16 +143,16 @@ def _not_begun(number: int, _: FrameType | None) -> None:
 
 
 def stopped_in() -> list[str]:
-    """Return the output folders of the work that Ctrl-C or SIGTERM stopped in this process, the innermost first."""
+    """Return the output folders of work in this process that Ctrl-C or SIGTERM stopped, the innermost first."""
     return list(_folders)
 
 
 @contextlib.contextmanager
 def no_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the `with` block; processes that are started in it never receive it.
+    """Delay Ctrl-C until the end of the `with` block; processes that are started in the block never receive it.
 
-    Without this, a terminal sends Ctrl-C to each worker too, and each prints a traceback. The parent process ends the
-    workers instead.
+    Otherwise, a terminal would send Ctrl-C to each worker too, and each would print a traceback. The parent process
+    ends the workers instead.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

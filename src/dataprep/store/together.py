@@ -1,4 +1,4 @@
-"""Write several files of a folder that replace the old ones together (`beside`), on object stores one after another."""
+"""Write files that replace old files of a folder together (`beside`), or one after another on object stores."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence[str]]) -> None:
-    """Replace files of a folder by those that `write(url)` writes into the folder `url`, and whose names it returns.
+    """Replace files of a folder by the files that `write(url)` writes into the folder `url` and whose names it returns.
 
-    - known: all names that it may return; the other files of these names are deleted.
+    - known: all names that `write` may return; the other files with these names are deleted.
     """
     if not files.is_local(folder):
         for name in set(known) - set(write(folder)):
@@ -29,7 +29,7 @@ def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence
 
 
 def recover(folder: str, known: Collection[str]) -> None:
-    """Finish a killed replacement of the files `known` of a folder, or delete its files if they are not complete."""
+    """Complete a killed replacement of the files `known` of a folder, or delete its files if they are incomplete."""
     if files.is_local(folder):
         beside.recover(files.path_of(folder))
         beside.discard(files.path_of(folder), known)
@@ -38,7 +38,7 @@ def recover(folder: str, known: Collection[str]) -> None:
 def read(folder: str, read: Callable[[Callable[[str], str]], T]) -> T:
     """Return `read(at)`, which reads files of a folder that may be replaced in the meantime.
 
-    at: function that returns the place of such a file, from its URL.
+    at: a function that returns the current URL of such a file, given its usual URL.
     """
     if not files.is_local(folder):
         return read(str)

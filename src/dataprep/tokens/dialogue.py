@@ -1,8 +1,8 @@
 """Encode dialogues as ids, with a loss mask that selects the assistant's turns and the special token after each.
 
-All text between two special tokens is encoded at once, so that the ids are those of `transformers` on the rendered
-template; a token counts in the loss if its last byte is in an assistant's turn. Only the template adds special tokens;
-those written in a message are text.
+All text between two special tokens is encoded at once, so that the ids equal those of `transformers` on the rendered
+template. A token counts in the loss if its last byte is in an assistant's turn. Only the template adds special tokens;
+special tokens written in a message are text.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def encode_prompt(
     """Return the token ids of a dialogue up to the offset at which the assistant's next turn begins.
 
     - messages: the turns so far, each with `role`, `content` and, optionally, `name`.
-    - name: the name of the assistant, for templates that write names. A model that learned dialogues in this template
-      continues the ids with an answer.
+    - name: the name of the assistant, for templates that write names. A model that was trained on dialogues in this
+      template continues the ids with an answer.
 
     Raises PlanError if the template rejects the order of the roles.
     """
@@ -270,10 +270,10 @@ class ChatTokenCounter:
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return the number of tokens to count for a turn in addition to its content: those of the template, plus one.
+        """Return the number of tokens to count for a turn in addition to its content: the template's tokens plus one.
 
-        One more token is counted because content and template text, encoded together, may have one token more than
-        apart.
+        One more token is counted because content and template text may have one token more if they are encoded together
+        than if they are encoded separately.
 
         Args:
             role: the role of the turn's speaker.
@@ -306,6 +306,6 @@ def _overhead(size: ChatTokenCounter, role: str, name: str | None) -> int:
 
 @functools.lru_cache(maxsize=4096)
 def _length(size: ChatTokenCounter, speakers: tuple[tuple[str, str | None], ...]) -> int:
-    """Return the number of tokens of a dialogue without contents, that is, those of the template."""
+    """Return the number of tokens of a dialogue without contents, that is, of the template alone."""
     messages = [{"role": role, "name": name, "content": ""} for role, name in speakers]
     return len(encode_dialogues(size._tok, size.template, pa.array([messages]), np.int64).tokens)  # noqa: SLF001

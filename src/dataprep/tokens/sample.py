@@ -1,8 +1,8 @@
-"""`Sample`: draw a sample of a corpus that has the same share of every source and language, by hash(seed, id).
+"""`Sample`: draw a sample that contains the same share of every source and language of a corpus, by hash(seed, id).
 
 The corpus is read in two passes. The first adds up the bytes of each stratum (a source and language) by the leading
 bits of its documents' hashes. These sums yield a limit for each stratum. The second pass takes the documents whose hash
-is below the limit of their stratum. So only sampled texts are held in memory, and the sample does not depend on
+is below the limit of their stratum. Only sampled texts are therefore held in memory, and the sample does not depend on
 workers, batches or order.
 """
 
@@ -49,7 +49,7 @@ class Sample:
         max_bytes: the maximum size of the sample in bytes, regardless of the share.
         weights: pairs (source, weight); the bytes of the sources in the sample are in proportion to their weights.
         split: assigns documents to train, validation and test.
-        seed: another seed draws other documents.
+        seed: a different seed draws different documents.
     """
 
     share: float = 1.0
@@ -113,7 +113,7 @@ class Sample:
         wanted = min(sum(there.values()) * self.share, self.max_bytes)
         if most < wanted:
             msg = (
-                f"weights need {wanted * weights[first] / whole:,.0f} bytes of {first!r}, which has "
+                f"weights need {wanted * weights[first] / whole:,.0f} bytes of {first!r}, which has only "
                 f"{there[first]:,}; give it a smaller weight, or sample={most / sum(there.values()):.2g}"
             )
             raise PlanError(msg)
@@ -123,7 +123,7 @@ class Sample:
 
 
 def _bins(sums: Bytes, want: float) -> int:
-    """Return the number of bins that fit into `want` bytes, at least those of one document."""
+    """Return the number of bins that fit into `want` bytes, but enough for at least one document."""
     fit = int(np.searchsorted(np.cumsum(sums), want + 0.5, "right"))  # a rounded product must not lose a document
     return max(fit, int(np.flatnonzero(sums)[0]) + 1 if sums.any() else 0)
 
@@ -131,7 +131,7 @@ def _bins(sums: Bytes, want: float) -> int:
 def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None:
     unknown, missing = sorted(weights.keys() - there.keys()), sorted(there.keys() - weights.keys())
     if unknown or missing:
-        what = f"{unknown[0]!r}, which is not a source" if unknown else f"nothing for the source {missing[0]!r}"
+        what = f"{unknown[0]!r}, which is not a source" if unknown else f"no entry for the source {missing[0]!r}"
         sources = ", ".join(sorted(there)[:20]) + (" ..." if len(there) > 20 else "")
         msg = f"weights has {what}; give each source a weight, 0 to leave it out: {sources}"
         raise PlanError(msg)
@@ -140,7 +140,7 @@ def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None
 class Strata:
     """The bytes of text of each stratum (source, language) by bin (leading bits of documents' hashes), int64[BINS].
 
-    If there are too many strata, all sources become one (merge_sources=True), or all languages.
+    If there are too many strata, all sources are merged into one (merge_sources=True), or else all languages.
     """
 
     def __init__(self, *, merge_sources: bool) -> None:

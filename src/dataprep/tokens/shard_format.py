@@ -1,4 +1,4 @@
-"""The format of token shards: integer types, hashes and constants, for readers and writers; needs numpy only."""
+"""The format of token shards: integer types, hashes and constants, for readers and writers; needs only numpy."""
 
 from __future__ import annotations
 

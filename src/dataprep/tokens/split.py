@@ -42,7 +42,7 @@ class Split(Stage):
             value is its own group.
         seed: a different seed produces a different split.
 
-    `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
+    `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the `side` column (0 train, 1
     val, 2 test), by which a deduplication can keep the held-out copy:
 
     >>> split = Split(val=0.01, test=0.01, group="host")
@@ -98,12 +98,12 @@ class Split(Stage):
         return side_of(self.names(batch), self.val, self.test, self.seed)
 
     def names(self, batch: Batch) -> Ids:
-        """Return the number of each document by which it is assigned, uint64[n]; it is equal for equal groups."""
+        """Return the number by which each document is assigned to a split, uint64[n]; it is equal for equal groups."""
         ids = B.ids(batch)
         return ids if self.group is None else _group_ids(batch.column(self.group), ids)
 
     def holds_out(self, other: Split) -> bool:
-        """Return whether this Split assigns every document that `other` holds out to validation or test, too."""
+        """Return whether this Split also holds out every document that `other` holds out."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 
@@ -116,8 +116,8 @@ def split_of(docs: Dataset, split: Split, size: Callable[[Batch], npt.NDArray[np
         split: the wanted shares.
         size: a function that returns the size of each document of a batch, int64[n].
 
-    A share is near if it is between half and twice that of `split`. The result has the first seed whose shares differ
-    from those of `split` by at most a quarter. If there is none, it has the seed with the nearest shares by which some
+    A share is near if it is between half and twice that of `split`. The first seed whose shares differ from those of
+    `split` by at most a quarter is used. If there is none, the seed with the nearest shares is used, provided that some
     documents are held out and at least half of the sizes are for training. A single document is not held out.
     """
     if not split.val + split.test:
@@ -143,7 +143,7 @@ def _near(shares: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], low:
 
 
 def _group_ids(column: pa.Array, ids: Ids) -> Ids:
-    """Return a number per document, equal for equal groups; a document without a group has its own."""
+    """Return a number per document, equal for equal groups; a document without a group has its own number."""
     names = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
         names = names.cast(pa.large_string())
@@ -175,9 +175,9 @@ def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> 
 
 
 def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
-    """Return a random rank per document, uint64[n]: the documents with the smallest ranks are a sample.
+    """Return a random rank per document, uint64[n]: the documents with the smallest ranks form a sample.
 
-    A smaller sample is a part of any larger one with the same seed.
+    With the same seed, a smaller sample is contained in any larger one.
     """
     return mix(mix(ids, seed), _SAMPLE)
 

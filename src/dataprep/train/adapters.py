@@ -26,9 +26,9 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. The target of an input is the
     next token id, or -100 if that token is not learned. If the documents in a row do not attend to each other, the dict
-    also has `document` (index of the input's document in its row) and `position` (the input's offset in its document);
-    if the objective has prefixes, it has `prefix` (whether the input is part of one). There are `epochs` times as many
-    items as training rows.
+    also has `document` (index of the input's document in its row) and `position` (the input's offset in its document).
+    If the objective has prefixes, the dict also has `prefix` (whether the input is part of a prefix). There are
+    `epochs` times as many items as training rows.
 
     The order of items does not depend on the number of workers. Workers receive paths and read the shards themselves.
     Resume a run that stopped after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.
@@ -75,7 +75,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
 
 def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str = "train") -> Any:
-    """Return one split of token shards as a `datasets.Dataset`, which reads the shards' files: nothing is copied.
+    """Return one split of token shards as a `datasets.Dataset`, which reads the shards' files without copying them.
 
     Without `context`, a row is a document with its separator. With `context`, a row is that many consecutive tokens of
     a shard (the last row of a shard may have fewer). Columns: `input_ids`, and, if there are loss masks, `learn`

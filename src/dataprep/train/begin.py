@@ -45,10 +45,10 @@ def begin(
 ) -> Run:  # fmt: skip
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
-    With `resume`, the newest checkpoint in `out` is loaded if there is one, or that of a run in OUT/_unfinished.
-    Otherwise the run is new; if `out` has checkpoints, the new run is made in OUT/_unfinished and replaces them at its
-    end. A new run begins with the weights of the checkpoint `init_from`, or with random weights. `world` holds the
-    processes that train together; None: this process trains alone.
+    With `resume`, the newest checkpoint in `out` or in OUT/_unfinished is loaded if there is one. Otherwise the run is
+    new; if `out` has checkpoints, the new run is written to OUT/_unfinished and replaces them at its end. A new run
+    begins with the weights of the checkpoint `init_from`, or with random weights. `world` holds the processes that
+    train together; None: this process trains alone.
     """
     world = world or World(pick_device(config.device))
     begun = has_checkpoints(out)
@@ -105,14 +105,14 @@ def begin(
 
 
 def has_checkpoints(out: str | Path) -> bool:
-    """Return whether a folder has checkpoints, of a run or of one in OUT/_unfinished."""
+    """Return whether a folder or its OUT/_unfinished has checkpoints."""
     return any(checkpoint.found(Path(home)) for home in (out, beside.home(out)))
 
 
 def _settle(run: Run, *, resume: bool) -> list[Path]:
     """Return the checkpoints to resume from; if there are none, begin a new run, and write its tokenizer.
 
-    The checkpoints of a run in OUT/_unfinished come last, so that they are tried first.
+    Checkpoints are tried from the end of the list, so those in OUT/_unfinished, which come last, are preferred.
     """
     out, new = run.out, Path(beside.home(run.out))
     try:

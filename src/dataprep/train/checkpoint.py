@@ -1,7 +1,7 @@
 """Checkpoints: all that a training run needs to resume bit for bit, in one file that appears complete or not at all.
 
-`OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it, and a
-checkpoint from an unknown source cannot run code.
+`OUT/step-00000250.pt` contains tensors and plain values only. `torch.load(weights_only=True)` can therefore read it,
+and a checkpoint from an unknown source cannot run code.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueErr
 
 
 class Lowered(StaleOutput):
-    """A checkpoint of the same run, which was made while the learning rate was being lowered towards another end."""
+    """A checkpoint of the same run, written during the decay of the learning rate towards a different last step."""
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
@@ -110,7 +110,7 @@ def _written(out: Path) -> list[Path]:
 
 
 class _Heard:
-    """A file for torch, which hides errors of writing; they are added to a list."""
+    """A file for torch that records errors of writing in a list, because torch hides them."""
 
     def __init__(self, file: BinaryIO, errors: list[OSError]) -> None:
         self.file, self.errors = file, errors
@@ -161,7 +161,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
 
 
 def drop_older(path: Path, keep: int, besides: Path | None = None) -> None:
-    """Delete the checkpoints before `path` in its folder, except the newest `keep`, `path` included, and `besides`."""
+    """Delete the checkpoints before `path` in its folder, except the newest `keep` (including `path`) and `besides`."""
     for old in [p for p in _written(path.parent) if p <= path][:-keep]:
         if old != besides:
             old.unlink()
@@ -215,12 +215,13 @@ def _is_finite(weight: torch.Tensor) -> bool:
 
 
 def take_state(path: Path, content: Mapping[str, Any], examples: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a checkpoint that `examples` names, which have the form of the examples.
+    """Return the fields of a checkpoint that `examples` names, after checking that they have the form of the examples.
 
     Args:
         path: the checkpoint's path, for the message.
         content: the checkpoint's content.
-        examples: {field: plain values}. The field has the same keys, lengths and types, and whole numbers are counts.
+        examples: {field: plain values}. The checkpoint's field must have the same keys, lengths and types; whole
+            numbers must be counts.
 
     Raises CorruptShard if a field has another form.
     """
@@ -298,7 +299,7 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
 
 
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
-    """Raise StaleOutput, with the differences, if a checkpoint was made with other training data or another config.
+    """Raise StaleOutput, which states the differences, if a checkpoint's training data or config differs.
 
     Args:
         path: the checkpoint's path, for the message.
@@ -368,7 +369,7 @@ def fill(model: GPT, weights: Mapping[str, torch.Tensor], path: str | Path) -> N
 
 
 def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
-    """Return (model, other content) of a checkpoint; if `path` is a folder, of the newest in it that is not damaged.
+    """Return (model, other content) of a checkpoint; for a folder `path`, of its newest checkpoint that is not damaged.
 
     The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
     updates of a LoRA run are added to the model's weights, unless `merge` is False. Raises PlanError if there is no

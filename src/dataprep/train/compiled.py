@@ -1,8 +1,9 @@
 """Compiled functions of a training run: every call runs compiled, with the same results as the model.
 
-torch compiles a function again for each shape of its inputs, and runs it uncompiled, with a warning only, after 8 of
-them: a search for the micro-batch, or a few models trained in one process, need more. Inside `every_shape` it compiles
-`SHAPES` of them, counted from the beginning of the run, and one more is an error.
+torch compiles a function again for each shape of its inputs. After 8 shapes, it runs the function uncompiled, with only
+a warning; but a search for the micro-batch, or a few models trained in one process, need more shapes. Inside
+`every_shape`, torch compiles up to `SHAPES` shapes, counted from the beginning of the run, and one more raises an
+error.
 """
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
@@ -47,10 +48,11 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def stream_of(model: GPT, *, by_block: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
     """Return the model's method `stream` compiled: as a whole, or block by block with one function for all blocks.
 
-    - by_block: Several processes need it, since a function that is compiled returns all of its gradients at its end:
-      those of the last blocks are sent to the other processes while those of the first are computed. With masks it is
-      faster to compile: on CUDA, each FlexAttention of a graph is compiled anew. There is one graph for all blocks; if
-      the embedding is frozen, the first block has its own, since its input needs no gradient.
+    - by_block: Several processes need it, because a compiled function returns all of its gradients at its end: with one
+      function per block, gradients of the last blocks are sent to the other processes while those of the first blocks
+      are computed. With masks it is also faster to compile, because on CUDA each FlexAttention of a graph is compiled
+      separately. All blocks share one graph; if the embedding is frozen, the first block has its own graph, since its
+      input needs no gradient.
     """
     if not by_block:
         return compiled(model.stream)
@@ -91,8 +93,8 @@ def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
 def check(model: GPT, ids_BT: Tensor, mask: Mask | None) -> float:
     """Compare one compiled forward pass with one of the model itself; return the largest difference of a token.
 
-    The difference is that of a token's vector, relative to its length. The compiled pass stores what a gradient needs,
-    as in training, so it is not compiled twice.
+    The difference is the length of the difference of a token's vectors, relative to the vector's length. The compiled
+    pass stores what the backward pass needs, as in training, so the function is not compiled twice.
 
     - ids_BT, mask: inputs of a micro-batch.
 

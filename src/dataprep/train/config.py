@@ -71,16 +71,17 @@ class TrainConfig:
             rest for the gradient.
         lr: the maximum learning rate.
         warmup: the number of steps in which the learning rate rises to `lr`.
-        schedule: the learning rate after these steps, "cosine", "linear", "wsd" (constant, then lower during the last
+        schedule: the learning rate after the warm-up: "cosine", "linear", "wsd" (constant, then lowered during the last
             share `decay` of the steps) or "constant".
-        decay: the share of the steps, at their end, in which "wsd" lowers the learning rate.
+        decay: the share of the steps, at the end of the run, in which "wsd" lowers the learning rate.
         final_lr: the last learning rate, as a fraction of `lr`.
         weight_decay: the weight decay of AdamW.
         betas: the two decay rates of AdamW's moments.
         clip: the maximum gradient norm; 1e9 disables clipping.
         seed: the seed of all random numbers.
-        on_spike: the treatment of a step whose loss is far above those before it: "report" only reports it; "skip" does
-            not update the weights; "rollback" returns to the newest checkpoint and leaves out the data up to this step.
+        on_spike: the treatment of a step whose loss is far above the losses before it. "report" only reports the step;
+            "skip" does not update the weights; "rollback" returns to the newest checkpoint and leaves out the data up
+            to this step.
         dpo: the beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
         lora: the rank of the low-rank updates; None: all weights are trained.
         lora_alpha: the updates are multiplied by lora_alpha / lora; None: by 2.
@@ -212,7 +213,7 @@ class TrainConfig:
 
     @property
     def has_masks(self) -> bool:
-        """Whether attention needs a mask: rows have documents or prefixes, or a layer has a rule of its own."""
+        """Whether attention needs a mask: rows have documents or prefixes, or a layer has its own attention rule."""
         documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
         return documents or self.objective != "next" or self.model.is_masked
 

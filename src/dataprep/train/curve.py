@@ -1,4 +1,4 @@
-"""The loss curve of a run as characters, for a terminal."""
+"""The loss curve of a run, drawn with characters for a terminal."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Curve:
 
 
 def _means(points: Sequence[tuple[int, float]], n_steps: int, columns: int) -> list[float | None]:
-    """Return the mean of the losses in each of the columns, into which the steps are divided; None without a loss."""
+    """Divide the steps into columns; return the mean loss per column, None for a column without losses."""
     sums, counts = [0.0] * columns, [0] * columns
     for step, value in points:
         column = min(columns - 1, step * columns // max(1, n_steps))

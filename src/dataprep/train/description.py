@@ -1,4 +1,4 @@
-"""The description of a run before it trains: a line about it, and warnings about its settings."""
+"""Describe a run before it trains: a summary line, and warnings about its settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTENTION = {"cudnn": "cuDNN", "flash": "flash", "efficient": "efficient", "mat
 
 
 def describe(run: Run) -> str:
-    """Return a line that describes a run on the terminal: its size, how it computes, its data and its steps."""
+    """Return a line that describes a run on the terminal: its size, device and number type, data and steps."""
     device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     where += f" in each of {run.world.ranks} processes" if run.world.ranks > 1 else ""
@@ -32,7 +32,7 @@ def describe(run: Run) -> str:
 
 
 def doubts(run: Run) -> list[str]:
-    """Return warnings, as texts, about settings with which the run hardly trains, and about documents that are cut."""
+    """Return warnings, as texts, about settings that prevent learning, and about truncated documents."""
     config, n_rows, found = run.config, len(run.loader.rows_of), []
     if config.warmup >= run.steps:
         found.append(

@@ -1,4 +1,4 @@
-"""Processes that train one model together, started by torchrun: their devices, and their exchanges.
+"""Processes that train one model together, started by torchrun: their devices and their communication.
 
 Each process (rank) has a copy of the model, and reads its share of the rows of each batch. Gradients and numbers of
 targets are summed over all processes, so that all make the same update. Tensors on the CPU, and decisions, are
@@ -54,7 +54,7 @@ class World:
         return self.rank == 0
 
     def most(self, number: int) -> int:
-        """Return the largest of the values that the processes pass as `number`."""
+        """Return the maximum over the processes of `number`."""
         if self.ranks == 1:
             return number
         shared = torch.tensor(number)
@@ -91,7 +91,7 @@ class World:
             return gather(whole, own, async_op=True)
 
     def wait(self, works: Sequence[Any]) -> None:
-        """Wait until exchanges have ended; on CUDA, only the current stream waits for them, not this process."""
+        """Wait until exchanges have ended; on CUDA, only the current stream waits, not this process."""
         with self._connected():
             for work in works:
                 work.wait()
@@ -113,9 +113,9 @@ class World:
         return made[0]  # type: ignore[no-any-return]
 
     def check_same(self, facts: Mapping[str, Any]) -> None:
-        """Raise PlanError, which names the first difference, unless all processes pass the facts of the first one.
+        """Raise PlanError, which names the first difference, unless all processes pass the same facts as the first one.
 
-        Otherwise they would wait for each other for ever, or train different models.
+        Otherwise the processes would wait for each other for ever, or train different models.
 
         - facts: {name: small plain value}, with the same names in all processes.
         """
@@ -152,7 +152,7 @@ ALONE = World(torch.device("cpu"))
 
 @contextlib.contextmanager
 def joined(device: str) -> Iterator[World]:
-    """Yield the World of this process: alone, or connected inside the `with` block to those that torchrun started.
+    """Yield the World of this process, which is connected to torchrun's other processes inside the `with` block.
 
     Args:
         device: a device name, as in TrainConfig. If there are several processes, each must have its own GPU.
@@ -177,7 +177,7 @@ def joined(device: str) -> Iterator[World]:
 
 
 def _own_device(name: str, launch: Launch) -> torch.device:
-    """Return the device with this name, or one process's own of several GPUs."""
+    """Return the device with this name, or this process's own GPU if there are several."""
     device = pick_device(name)
     if launch.ranks == 1 or device.type == "cpu":
         return device

@@ -27,12 +27,12 @@ from .model.gpt import GPT
 
 @dataclass(frozen=True)
 class LossSum:
-    """The loss of a model on some tokens; two sums of different tokens can be added with +.
+    """The loss of a model on some tokens; sums over different tokens can be added with +.
 
     Attributes:
         n_targets: the number of predicted tokens.
         nats: the sum of their losses.
-        text_nats: the same without special tokens.
+        text_nats: the sum of the losses without special tokens.
         n_bytes: the bytes of text of the predicted tokens; 0 if they are unknown.
     """
 
@@ -54,7 +54,7 @@ class LossSum:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of `loss`: the number of equally probable tokens among which a choice is as uncertain."""
+        """The exponential of `loss`: the number of equally probable tokens with the same uncertainty."""
         return math.exp(self.loss) if self.loss < 700 else math.inf if self.n_targets else math.nan
 
     @property
@@ -75,7 +75,7 @@ def evaluate(
     - batch: the rows per pass.
     - token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown.
     - objective: function that changes the rows read; None: no change.
-    - world: the processes that divide the batches among them; all return the sums of all.
+    - world: the processes among which the batches are divided; each returns the sums over all batches.
     """
     [found] = evaluate_groups(model, layout, None, limit=limit, batch=batch, token_bytes=token_bytes,
                               objective=objective, world=world)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Generate text, one token after the other, with a cache of keys and values, for one prompt or several."""
+"""Generate text token by token, with a cache of keys and values, for one prompt or several."""
 
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
@@ -127,8 +127,8 @@ def n_ahead(model: GPT, how: Sampling) -> int:
     """Return the number of ids to draw per row before they are read from the device: `AHEAD`, or 1.
 
     On the CPU there is no device to wait for, so each id is returned at once. Ids are also returned one at a time if
-    the next scores depend on them in another way: through the repetition penalty, or as a separator that begins a
-    document.
+    the next scores depend on them in other ways than as inputs: through the repetition penalty, or because a separator
+    begins a new document.
     """
     may = model.device.type != "cpu" and how.repetition_penalty == 1 and model.rule.begins is None
     return AHEAD if may else 1
@@ -138,9 +138,9 @@ def n_ahead(model: GPT, how: Sampling) -> int:
 def _drawn_ahead(
     model: GPT, rows: list[int], cache: Cache, how: Sampling, generators: list[torch.Generator], drawn: Tensor, n: int
 ) -> Tensor:  # fmt: skip
-    """Return the ids `drawn`, int64 (rows), and those of the steps after them, n steps in all, int64 (n, rows).
+    """Return the ids `drawn`, int64 (rows), and the ids of the following steps, n steps in all, int64 (n, rows).
 
-    Nothing is read from the device: an id after the end of a text is drawn in vain, and its slot in the cache is
+    Nothing is read from the device: an id after the end of a text is discarded, and its slot in the cache is
     overwritten.
     """
     every = [drawn]

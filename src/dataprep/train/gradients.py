@@ -48,8 +48,8 @@ class GradientSums:
     def finish(self, numbers: Tensor) -> None:
         """Replace the gradients, and the float32 tensor `numbers`, by their sums over all processes.
 
-        The numbers are sent with the last bucket if that is small and has their type, so that the gradients of a small
-        model need one exchange.
+        The numbers are sent with the last bucket if that bucket is small and has their type, so that a small model
+        needs a single exchange.
         """
         if self.world.ranks == 1:
             return

@@ -1,4 +1,4 @@
-"""Growth of a vocabulary: whether a tokenizer.json only adds special tokens to another, and their first embeddings."""
+"""Growth of a vocabulary: check that a tokenizer only adds special tokens, and initialise their embeddings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ RESERVED = "<|reserved_"  # special tokens of this name may be renamed
 def difference(new: Path, old: Path, n_ids: int) -> str:
     """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else the difference.
 
-    The text is a clause that states one thing that `new` has and must not have. A special token of `old` whose name
-    begins with "<|reserved_" may have another name in `new`.
+    The text is a clause that states one difference that is not allowed. A special token of `old` whose name begins with
+    "<|reserved_" may have another name in `new`.
 
     - n_ids: number of ids of the model trained with `old`; the ids of added tokens must follow these.
     """
@@ -53,7 +53,7 @@ def _parts(path: Path) -> dict[str, Any]:
 
 @torch.no_grad()
 def copy_grown(earlier: GPT, model: GPT) -> None:
-    """Copy the weights of `earlier` to `model`, whose vocabulary may be larger; new ids get the mean of the others.
+    """Copy the weights of `earlier` to `model`, whose vocabulary may be larger; new ids get the mean embedding.
 
     Rows that only fill up the vocabulary keep the values that `model` has.
     """

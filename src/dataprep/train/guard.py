@@ -1,4 +1,4 @@
-"""Guard of a training run against steps whose loss or gradient is not finite: skip them, then go back, then stop.
+"""Guard of a training run against steps with a loss or gradient that is not finite: skip, roll back, then stop.
 
 A skipped step never changes weights or moments (`optim.step_once`). After `PATIENCE` skipped steps in succession the
 run returns to its newest checkpoint, and continues with the data after the last skipped step. If it fails again before

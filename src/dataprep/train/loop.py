@@ -89,7 +89,7 @@ def train(
     CPU.
 
     Raises PlanError if the config is invalid, if there are too few tokens for one row, or if the sets cannot be mixed;
-    StaleOutput if `out` contains a run of other tokens or another config; CorruptShard for a damaged shard or
+    StaleOutput if `out` contains a run with other tokens or another config; CorruptShard for a damaged shard or
     checkpoint; InUse if another process trains into `out`.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
@@ -106,7 +106,7 @@ def train(
 
 
 def _alone_in(out: str, world: World) -> AbstractContextManager[None]:
-    """Hold the lease of the output folder, in the first process; in all, SIGTERM ends the block as Ctrl-C does."""
+    """Hold the lease of the output folder (first process only); SIGTERM ends the block like Ctrl-C."""
     return lease.held(out) if world.is_first else clean_end(out)
 
 
@@ -132,7 +132,7 @@ def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: boo
 
 
 def _check_compiled(run: Run) -> None:
-    """Raise DataprepError if the compiled model computes other values than the model; do nothing without one."""
+    """Raise DataprepError if the compiled model, if there is one, computes other values than the model."""
     if is_wanted(run.config, run.model.device):
         world = run.world
         rows = run.loader.rows(run.step + run.guard.ahead, world.rank, world.ranks).part(0, run.config.rows)
@@ -195,7 +195,7 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
     If several processes train together, they divide the rows among them, and all processes get the result. If there are
-    several sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets are.
+    several sets, the row also has the loss of each set, and the stored loss is their mean, weighted like the sets.
     """
     if run.pairs is not None:
         _validate_pairs(run, run.pairs, metrics, progress)
@@ -249,7 +249,8 @@ class Asked:
     def notes(self, world: World) -> Tensor | None:
         """Return the signals of this process as numbers that a step sums over all processes, for `learn`.
 
-        None for a single process, and on CUDA, where this process does not wait for a step's sums: gloo sums them now.
+        Returns None for a single process. Also returns None on CUDA, where this process does not wait for a step's
+        sums; there, gloo sums the signals at once.
         """
         received = [self.signal == number for number in SIGNALS]
         if world.ranks > 1 and world.device.type == "cpu":

@@ -1,8 +1,8 @@
 """LoRA: low-rank updates of matrices, trained while the matrices themselves are frozen (Hu et al. 2021).
 
 The update of a projection (matrix) is scale * b @ a, with a (rank, n_in), b (n_out, rank) and scale = alpha / rank.
-Projections have the names that Hugging Face's Llama has, such as q_proj; here one layer may compute several of them at
-once, and has an update for each.
+Projections have the same names as in Hugging Face's Llama, such as q_proj. Here, one layer may compute several
+projections at once, and has an update for each.
 """
 
 from __future__ import annotations
@@ -106,16 +106,16 @@ class Adapted(nn.Module):
 def seed_dropout(seed: int, step: int, rank: int) -> None:
     """Seed torch's random generators for the dropout of one step; each process (rank) draws its own random numbers.
 
-    So a checkpoint need not store the state of the generators.
+    Therefore, a checkpoint does not have to store the state of the generators.
     """
     digest = hashlib.blake2b(f"dropout {seed} {step} {rank}".encode(), digest_size=8).digest()
     torch.manual_seed(int.from_bytes(digest, "big"))
 
 
 def check(config: TrainConfig) -> None:
-    """Raise PlanError if no matrix of the model is in `lora_targets`, or if the rank is above that of all of these.
+    """Raise PlanError if no matrix of the model is in `lora_targets`, or if the rank exceeds the rank of each of these.
 
-    So does `lora_base` without a rank.
+    Also raises PlanError for `lora_base` without a rank.
     """
     shape, targets = config.model, set(config.lora_targets)
     if config.lora_base == "nf4" and not config.lora:
@@ -142,7 +142,7 @@ def check(config: TrainConfig) -> None:
 def add(model: GPT, config: TrainConfig) -> None:
     """Freeze all weights of `model`, and add untrained LoRA updates of rank `config.lora`; its output is as before.
 
-    If `config.lora_base` is "nf4", all matrices of the blocks are rounded to NF4, and the output changes by that.
+    If `config.lora_base` is "nf4", all matrices of the blocks are rounded to NF4, which changes the output.
     """
     model.requires_grad_(False)
     for matrix in (model.embedding, model.head):
@@ -159,7 +159,7 @@ def add(model: GPT, config: TrainConfig) -> None:
 
 @contextlib.contextmanager
 def without(model: GPT) -> Iterator[None]:
-    """Leave the updates of `model` out inside the `with` block: it is the model that they change."""
+    """Leave out the updates of `model` inside the `with` block, so that it computes like the original model."""
     adapted = [layer for layer in model.modules() if isinstance(layer, Adapted)]
     for layer in adapted:
         layer.is_off = True

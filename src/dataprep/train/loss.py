@@ -42,9 +42,9 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
 def token_nats_and_more(
     model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """Return (the result of `token_nats`, the model's losses besides it); None: there are none.
+    """Return (the result of `token_nats`, the model's further losses, None if there are none).
 
-    The second is a mean over the tokens, a scalar (see `GPT.outputs`).
+    The second element is a mean over the tokens, a scalar (see `GPT.outputs`).
     """
     x_BTD, more = model.stream(ids_BT, mask)
     nats_N = nats(x_BTD.flatten(0, 1), model.head_weight, targets_BT.flatten(), model.vocab_size, model.config.softcap)
@@ -73,9 +73,9 @@ def block_of(device: torch.device) -> int:
 
 
 def _blocks(x_ND: Tensor, weight_VD: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Yield parts of the matrix with their first id, in the type of x_ND, so wide that its scores are a block.
+    """Yield parts of the matrix, in the type of x_ND, with their first id; the scores of each part fill one block.
 
-    A part has 64 ids at least.
+    A part has at least 64 ids.
     """
     width = max(64, block_of(x_ND.device) // len(x_ND) // 64 * 64)
     for first in range(0, len(weight_VD), width):

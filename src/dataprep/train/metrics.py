@@ -1,4 +1,4 @@
-"""Report on a training run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
+"""Report on a training run: one JSON line per step in metrics.jsonl, and lines or a progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Metrics:
             return open(self.path, "ab")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Append rows to the metrics file, one JSON object per line, and flush them, so that a crash loses none.
+        """Append rows to the metrics file, one JSON object per line, and flush them, so that a crash loses no row.
 
         A number that is not finite is written as null.
         """
@@ -92,7 +92,7 @@ class Metrics:
             watcher.add(rows)
 
     def sync(self) -> None:
-        """Wait until the rows so far are on the disk, so that a power cut after the next checkpoint loses none."""
+        """Wait until the rows so far are on the disk, so that a power cut after the next checkpoint loses no row."""
         with full_disk_said(self.path):
             os.fsync(self._file.fileno())
 

@@ -1,4 +1,4 @@
-"""The largest micro-batch that fits into the memory of a GPU, found by training steps of growing size."""
+"""Find the largest micro-batch that fits into the memory of a GPU, by training steps of growing size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def largest(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
 
 
 def _fits(model: GPT, loader: Loader, config: TrainConfig, world: World) -> bool:
-    """Return whether two steps fit; raise DataprepError if micro-batches of one row do not."""
+    """Return whether two steps fit into memory; raise DataprepError if even micro-batches of one row do not fit."""
     with memory_named(config) if config.rows == 1 else nullcontext():
         try:
             _two_steps(model, loader, config, world)
@@ -92,7 +92,7 @@ def _fits(model: GPT, loader: Loader, config: TrainConfig, world: World) -> bool
 
 
 def _two_steps(model: GPT, loader: Loader, config: TrainConfig, world: World) -> None:
-    """Make two steps of two micro-batches: the second one has gradients and moments in memory from its beginning."""
+    """Make two steps of two micro-batches; the second starts with gradients and moments in memory."""
     spare = _spare(model.device)
     rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), adamw(model, config, world)
     for _ in range(2):
@@ -101,7 +101,7 @@ def _two_steps(model: GPT, loader: Loader, config: TrainConfig, world: World) ->
 
 
 def _spare(device: torch.device) -> torch.Tensor | None:
-    """Return a tensor that takes the memory to leave free."""
+    """Return a tensor that occupies the memory that must stay free."""
     if device.type != "cuda":
         return None
     return torch.empty(int(SPARE * torch.cuda.mem_get_info(device)[1]), dtype=torch.uint8, device=device)

@@ -83,12 +83,12 @@ def step_once(
 
     - rows: the batch, or this process's share of it.
     - lr: the learning rate.
-    - world: the processes that share the batch. The norm is that before clipping. Loss and gradient are divided by the
-      number of targets in the *whole* batch, so every token has the same weight. Several processes learn this number
-      with the sums of the gradients; before, they divide by the largest possible one. A batch without a target has loss
-      0 and no gradient. The model's other losses (`GPT.outputs`) have gradients, weighted by the targets of each
-      micro-batch, and are no part of the loss returned. If loss or norm is not finite, weights and AdamW's moments do
-      not change; neither do they if the loss is above `limit`, a scalar.
+    - world: the processes that share the batch. The norm is the one before clipping. Loss and gradient are divided by
+      the number of targets in the *whole* batch, so every token has the same weight. Several processes receive this
+      number with the sums of the gradients; until then, they divide by the largest possible number. A batch without a
+      target has loss 0 and no gradient. The model's other losses (`GPT.outputs`) contribute gradients, weighted by the
+      targets of each micro-batch, but are not included in the returned loss. If loss or norm is not finite, weights and
+      AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
     - notes: 1-D float32, numbers to replace by their sums over all processes, in the same exchange.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights

@@ -1,9 +1,9 @@
-"""The parts of a model by name: what each of them computes, and what it declares about itself. It needs no torch.
+"""The parts of a model by name: what each part computes and declares. This module needs no torch.
 
-`ModelConfig` names the parts, and nothing else asks for a name: it asks the part. A new activation, norm, pattern or
-position is one entry here (a position that computes something is also a class in `model.positions`), and a new
-attention is a file in `model` that declares its matrices, operations and cache. The fields of `ModelConfig` that
-belong to a part are described there.
+`ModelConfig` names the parts; other code never compares names but uses the declarations of the part. A new activation,
+norm, pattern or position is one entry here; a position that computes something is also a class in `model.positions`. A
+new attention is a file in `model` that declares its matrices, operations and cache. The fields of `ModelConfig` that
+belong to a part are described in `ModelConfig`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Activation(NamedTuple):
     hidden_act: str = ""
 
     def width(self, d_model: int) -> int:
-        """Return the hidden width by default: three matrices of a gated layer have as many weights as two of others."""
+        """Return the default hidden width; gated layers (three matrices) have as many weights as others (two)."""
         return -(-8 * d_model // (3 * 64)) * 64 if self.is_gated else 4 * d_model
 
 
@@ -114,7 +114,8 @@ class Position(NamedTuple):
         home: its class in `model.positions`.
         n_weights: function of a layer's config; the number of its weights, in each layer, or once if it is added.
         by_context: whether weights depend on the context.
-        by: fields of `ModelConfig` that it depends on, without a weight: layers that agree in them share it.
+        by: for a position without weights, the fields of `ModelConfig` on which it depends; layers with equal values
+            share it.
     """
 
     way: str
@@ -139,11 +140,11 @@ SCALINGS = ("none", "linear", "ntk", "yarn")
 
 
 class Pattern(NamedTuple):
-    """A rule by which an input attends to fewer inputs than its document has.
+    """A rule that restricts an input's attention to some inputs of its document.
 
     Attributes:
         visible: function of (position of the query, position of the key, `Sees`); None: there is no such rule.
-        is_band: whether only the last `reach` keys are visible, so that a cache needs no others.
+        is_band: whether only the last `reach` keys are visible, so that a cache needs no other keys.
     """
 
     visible: Callable[[Any, Any, Any], Any] | None = None
@@ -164,7 +165,7 @@ class Sees(NamedTuple):
     Attributes:
         pattern: a key of `PATTERNS`.
         reach: the number of inputs that the pattern reaches.
-        stride: the distance of neighbours in a dilated pattern.
+        stride: the distance between neighbours in a dilated pattern.
         sinks: the number of inputs at the beginning of a document that are visible in any pattern.
     """
 
@@ -210,12 +211,13 @@ ATTENTIONS = {
 
 
 class Placement(NamedTuple):
-    """Where a layer of a block is normalised.
+    """The positions of the norms around a layer of a block.
 
     Attributes:
-        before: its input is.
-        after: its output is, before it is added to the residual stream.
-        of_sum: the residual stream is, after the output was added to it; there is no norm at the end of the model then.
+        before: whether its input is normalised.
+        after: whether its output is normalised before it is added to the residual stream.
+        of_sum: whether the residual stream is normalised after the output was added to it; the model then has no final
+            norm.
     """
 
     before: bool = False
@@ -231,9 +233,9 @@ PLACEMENTS = {
 
 
 class Biases(NamedTuple):
-    """The linear layers that add a bias: those of queries, keys and values, and the others of a block.
+    """The linear layers that add a bias: the projections of queries, keys and values, and the other layers of a block.
 
-    LayerNorm has one too if the others have.
+    LayerNorm has a bias too if the other layers have one.
     """
 
     of_qkv: bool = False

@@ -1,8 +1,8 @@
 """Preference tuning (DPO, Rafailov et al. 2023): raise the probability of chosen answers over that of rejected ones.
 
-The loss of a pair is -log sigmoid(beta * (c - r)), where c and r are the log-probabilities of the chosen and of the
-rejected answer, less those that the *reference* gives them: the model as it was before this training. With LoRA that is
-the same model without its updates; otherwise it is a frozen copy.
+The loss of a pair is -log sigmoid(beta * (c - r)), where c and r are the log-probabilities of the chosen and the
+rejected answer minus those of the *reference*, which is the model before this training. With LoRA, the reference is the
+same model without its updates; otherwise it is a frozen copy.
 """
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
@@ -35,7 +35,7 @@ class Preference:
 
     Attributes:
         reference: the frozen copy, or None for the model itself without LoRA's updates.
-        beta: strength of the constraint to the reference; with smaller values, the model may deviate further.
+        beta: strength of the constraint to the reference; a smaller value allows the model to deviate further.
         val: the pairs to validate on, if any.
     """
 
@@ -56,7 +56,7 @@ class Preference:
     def margins(self, model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None) -> Tensor:
         """Return beta * (c - r) of each pair, float32 (B / 2); rows 2k and 2k + 1 are a chosen and a rejected answer.
 
-        ids_BT, targets_BT and mask are as in `token_nats`. The targets that count in the loss are those of the answer.
+        ids_BT, targets_BT and mask are as in `token_nats`. Only the targets in the answers count in the loss.
         """
         own_B = -token_nats(model, ids_BT, targets_BT, mask).sum(1)
         with torch.no_grad(), self._reference(model) as reference:
@@ -78,7 +78,7 @@ class Preference:
 
     @torch.no_grad()
     def measure(self, model: GPT, limit: int, batch: int, world: World) -> tuple[float, float] | None:
-        """Return (mean loss, share of pairs whose chosen answer has gained on the rejected one) of validation pairs.
+        """Return (mean loss, share of pairs with a positive margin of the chosen answer) of validation pairs.
 
         - limit: the maximum number of pairs to read.
         - batch: the number of pairs per pass.
@@ -106,7 +106,7 @@ def has_own_reference(config: TrainConfig) -> bool:
 
 
 def settings_for(config: TrainConfig, beta: float) -> TrainConfig:
-    """Return the config of preference tuning with this beta: each answer is a row, of which its tokens are learned."""
+    """Return the config of preference tuning with this beta: one row per answer, with loss on the answer only."""
     return replace(
         config, dpo=beta, layout="cut", mask_documents=False, objective="next", weights=None, masks=True
     )  # fmt: skip

@@ -25,7 +25,7 @@ def _gpu(
 def _course(
     n_layers: int, n_heads: int, d_model: int, *, batch: int = 32, schedule: str = "cosine", **more: Any
 ) -> TrainConfig:
-    """Return the settings of the course for a shape; its models are those of 2017 with norms before the layers."""
+    """Return the settings of the course for a shape; its models are the Transformer of 2017 with pre-layer norms."""
     parts = {"positions": "learned", "norm": "layer", "feed_forward": "relu", "biases": "all", "tied": False}
     config = _gpu(n_layers, n_heads, d_model, batch=batch, lr=3e-4, **{**parts, "dropout": 0.2, **more})
     return replace(config, warmup=800, schedule=schedule)

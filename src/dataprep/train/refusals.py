@@ -1,4 +1,4 @@
-"""What a model cannot be: settings that each exist, and contradict each other, with the sentence that says why."""
+"""Reject model settings that are each valid but contradict each other, with a sentence that states the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of a model's parameters (matrix, embedding, norm, scalar), which decide on weight decay."""
+"""Roles of a model's parameters (matrix, embedding, norm, scalar), which determine weight decay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def roles(model: nn.Module) -> dict[str, str]:
     """Return {name of a parameter: its role}, for all parameters; a role is "matrix", "embedding", "norm" or "scalar".
 
     The role of a parameter is the attribute `role` of the module that owns the parameter, or, if the module has an
-    attribute `roles`, a dict, the one there by the parameter's name.
+    attribute `roles` (a dict), the entry for the parameter's name.
 
     Raises TypeError if a module with parameters of its own has no role.
     """

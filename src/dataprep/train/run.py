@@ -142,8 +142,8 @@ class Run:
     def save(self) -> None:
         """Begin to write the checkpoint of the current step; older ones are deleted when it is complete.
 
-        Only the first process writes it; the others, which have the same state, count it, and send the first one their
-        parts of moments that are divided among processes.
+        Only the first process writes the checkpoint. The other processes, which have the same state, count it; if
+        moments are divided among processes, they send their parts to the first one.
         """
         self.guard.saved(self.step)
         moments = self.optimizer.state_dict()
@@ -224,9 +224,9 @@ class Run:
     def roll_back(self, failed: int) -> None:
         """Return to an earlier checkpoint, and skip the training data up to step `failed`.
 
-        The run returns to the newest checkpoint. If it failed before and has not passed the step of that failure
-        since, it returns to the checkpoint before the newest. Raises DataprepError if there is no checkpoint, or if
-        the run was rolled back `ROLLBACKS` times already.
+        The run returns to the newest checkpoint. If it failed before, and has not passed the step of that failure
+        since, it returns to the second-newest checkpoint. Raises DataprepError if there is no checkpoint, or if the run
+        was rolled back `ROLLBACKS` times already.
         """
         guard = self.guard
         self.restore_newest(partial(self._to_roll_back_to, failed))

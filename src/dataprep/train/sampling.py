@@ -35,8 +35,8 @@ class Sampling:
         top_p: draw only from the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al.
             2019).
         min_p: draw only from ids at least p times as probable as the best (Nguyen et al. 2024).
-        repetition_penalty: divides the scores above 0 of ids that are in the text so far, and multiplies those below 0
-            (Keskar et al. 2019), by 0.01 to 100.
+        repetition_penalty: for ids in the text so far, positive scores are divided by this number, and negative scores
+            are multiplied by it (Keskar et al. 2019); from 0.01 to 100.
         seed: the seed of the random numbers.
     """
 

@@ -1,8 +1,8 @@
 """Loss scaling for training in float16, whose smallest number would round most gradients to 0.
 
 The loss is multiplied by `scale` before the backward pass, and the gradient divided by it afterwards. If a gradient
-overflows, the step changes no weight and the scale is halved; after `GROWTH` steps without one it is doubled. All of it
-is computed on the device, so that no step waits for it.
+overflows, the step changes no weight and the scale is halved; after `GROWTH` steps without an overflow, the scale is
+doubled. Everything is computed on the device, so that no step waits for a result.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Scaler:
         return {"scale": float(self.scale), "steps": int(self.steps)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take the values of a checkpoint, a result of `state`; {} leaves the state as it is."""
+        """Take the values of a checkpoint, a result of `state`; {} leaves the state unchanged."""
         if state:
             device = self.scale.device
             self.scale = torch.tensor(state["scale"], device=device)

@@ -13,9 +13,9 @@ FIELDS = {"lr", "steps", "schedule", "warmup", "final_lr", "decay"}
 def lr_at(step: int, config: TrainConfig) -> float:
     """Return the learning rate of a step, counted from 0: linear warm-up, then the schedule.
 
-    "cosine": half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). "linear": a line to it. "wsd":
-    constant, then, over the last share `decay` of the steps, lowered to `final_lr * lr` by 1 - sqrt (Hu et al. 2024;
-    Hägele et al. 2024). "constant": always `lr`.
+    "cosine": half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). "linear": a line to the same
+    value. "wsd": constant, then, over the last share `decay` of the steps, lowered to `final_lr * lr` by 1 - sqrt (Hu
+    et al. 2024; Hägele et al. 2024). "constant": always `lr`.
     """
     if step < config.warmup:
         return config.lr * (step + 1) / config.warmup

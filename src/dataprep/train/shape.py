@@ -113,40 +113,41 @@ class ModelConfig:
         rope_base: base of the rotary positions.
         tied: whether one matrix both embeds tokens and scores the next one.
         norm_eps: number added to the mean square in RMSNorm, or to the variance in LayerNorm.
-        positions: "rope" (rotary), "learned", a vector per position, "sinusoidal", vectors that are computed, "alibi",
-            scores that fall with the distance, "t5", a learned score per distance and head, or "none".
+        positions: "rope" (rotary), "learned" (a vector per position), "sinusoidal" (computed vectors), "alibi" (scores
+            that fall with the distance), "t5" (a learned score per distance and head), or "none".
         rope_scaling: change of rotary positions for a context longer than `rope_context`: "none"; "linear", positions
             are divided by `rope_factor`; "ntk", the base is larger; or "yarn" (Peng et al. 2023).
-        rope_factor: the context divided by the one before.
-        rope_context: the context before, for "yarn"; None: context / rope_factor.
+        rope_factor: the context divided by the original context.
+        rope_context: the original context, for "yarn"; None: context / rope_factor.
         norm: "rms" (RMSNorm), or "layer" (LayerNorm without bias).
-        feed_forward: "swiglu", or another of `parts.ACTIVATIONS`, such as "gelu": two matrices with GELU between them.
-        attention: the kind of attention: "heads"; "latent", keys and values are made of one short vector per token
-            (MLA); or "linear", a running sum.
-        latent: for "latent", the numbers that are kept of each token, besides a rotated key.
+        feed_forward: "swiglu", or another key of `parts.ACTIVATIONS`, such as "gelu" (two matrices with GELU between
+            them).
+        attention: the kind of attention: "heads"; "latent" (MLA), in which keys and values are computed from one short
+            vector per token; or "linear", a running sum.
+        latent: for "latent", how many numbers are cached per token, in addition to a rotated key.
         rotated_width: for "latent", the channels of queries and keys that are rotated; None: half of a head's width.
         experts: the number of feed-forward layers among which a router chooses for each token; 0: there is one.
         experts_used: the number of experts that a token uses.
-        experts_shared: the number of experts that all tokens use besides.
+        experts_shared: the number of additional experts that all tokens use.
         balance: the weight of the loss that balances experts.
         router_z: the weight of the loss that keeps the router's scores small.
-        pattern: the inputs of a document that a layer attends to, "all" up to the input itself, or those of
-            `parts.PATTERNS`: "window", the last `reach` of them; "chunk", those of its chunk of `reach` inputs; or
-            "dilated", every `stride`-th of the last `reach`.
+        pattern: the inputs of a document that a layer attends to: "all" inputs up to the input itself, or one of
+            `parts.PATTERNS`: "window", the last `reach` inputs; "chunk", the inputs of the same chunk of `reach`
+            inputs; or "dilated", every `stride`-th of the last `reach` inputs.
         reach: the number of inputs that the pattern reaches.
-        stride: the distance of neighbours in the pattern "dilated".
+        stride: the distance between neighbours in the pattern "dilated".
         sinks: the number of inputs at the beginning of each document that are visible in every pattern, as attention
             sinks (StreamingLLM) or global tokens.
         placement: where norms are: "pre", each layer reads the normalised residual stream; "post", the sum of the
-            stream and a layer's output is normalised; or "both", a layer's input and its output are.
+            stream and a layer's output is normalised; or "both", a layer's input and its output are normalised.
         parallel: whether attention and feed-forward layer read the same normalised input (PaLM).
         biases: "none", "qkv" for queries, keys and values, or "all" for all linear layers of blocks and LayerNorm.
         qk_norm: whether queries and keys of each head are normalised before they are rotated.
         embedding_norm: whether the vectors of tokens are normalised before the first block.
         head_width: the width of a head; None: d_model / n_heads.
         dropout: the share of the vectors of tokens, and of each layer's output, that is set to 0 in training.
-        softcap: scores of the next token are softcap * tanh(score / softcap), which are below it (Gemma 2); None: as
-            they are.
+        softcap: scores of the next token become softcap * tanh(score / softcap), which is below softcap (Gemma 2);
+            None: scores are unchanged.
     """
 
     n_layers: int = 4
@@ -263,7 +264,7 @@ class ModelConfig:
 
     @property
     def place(self) -> Placement:
-        """Where a layer is normalised."""
+        """The positions of the norms around a layer."""
         return PLACEMENTS[self.placement]
 
     @property
@@ -289,7 +290,7 @@ class ModelConfig:
         return found
 
     def kinds(self) -> list[tuple[ModelConfig, int]]:
-        """Return (shape, number of layers that have it) of the different layers, those of the first layer first."""
+        """Return (shape, number of layers) for each distinct layer shape, the shape of the first layer first."""
         period = math.lcm(*(len(v) for name in BY_LAYER if isinstance(v := getattr(self, name), tuple)))
         found: dict[ModelConfig, int] = {}
         for i in range(min(period, self.n_layers)):

@@ -1,8 +1,8 @@
 """AdamW whose moments are divided among the processes that train together (ZeRO stage 1, Rajbhandari et al. 2020).
 
 Every process has all weights and, after the backward pass, all gradients. It holds the moments of its own part of each
-parameter, updates that part, and receives the others' parts of the weights. AdamW treats each element alone, so the
-weights are those of the undivided optimiser, bit for bit.
+parameter, updates that part, and receives the others' parts of the weights. AdamW updates each element independently,
+so the weights equal those of the undivided optimiser bit for bit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Portion:
 
     @property
     def is_divided(self) -> bool:
-        """True if each process has another part."""
+        """Whether each process has a different part."""
         return self.size < self.parameter.numel()
 
     def part(self, whole: Tensor) -> Tensor:
@@ -77,10 +77,9 @@ class Portion:
 
 
 class ShardedAdamW(torch.optim.AdamW):
-    """AdamW for groups of parameters, of which this process of `world` holds its part of the moments.
+    """AdamW for groups of parameters, in which this process of `world` holds only its part of the moments.
 
-    `state_dict` and `load_state_dict` have the whole moments, like those of AdamW, so they do not depend on the number
-    of processes.
+    `state_dict` and `load_state_dict` use whole moments, as in AdamW, so they do not depend on the number of processes.
     """
 
     def __init__(self, groups: list[dict[str, Any]], world: World, **how: Any) -> None:

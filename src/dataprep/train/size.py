@@ -42,7 +42,7 @@ def weights_of(shape: ModelConfig, vocab_size: int) -> int:
 def flops_of(shape: ModelConfig, vocab_size: int) -> int:
     """Return the operations per token of training a model of `shape`, as `GPT.flops_per_token` counts them.
 
-    Rows that only fill up the vocabulary are not counted, and `vocab_size` is the number of the others.
+    Padding rows of the vocabulary are not counted; `vocab_size` is the number of the other rows.
     """
     products = 6 * shape.d_model * vocab_size
     for layer, n in shape.kinds():
@@ -52,7 +52,7 @@ def flops_of(shape: ModelConfig, vocab_size: int) -> int:
 
 
 def memory_of(shape: ModelConfig) -> int:
-    """Return the bytes of a model's table of positions, while it is made, and of the keys and values of one row."""
+    """Return the bytes of a model's position table (while it is computed) and of the keys and values of one row."""
     table = max(3 * DOUBLE * layer.d_head // 2 if layer.position.way == "rotated" else 0 for layer, _ in shape.kinds())
     return shape.context * table + FLOAT * cached(shape)
 

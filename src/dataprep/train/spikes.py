@@ -1,10 +1,10 @@
 """Spikes of the training loss, found by a robust rule, and a loss that rises for good.
 
-A loss is a spike if it is far above the median of the last `WINDOW` steps: by `FAR` times their spread, and by a
-`SHARE` of the median at least. The spread is 1.4826 times the median distance from the median (MAD), the standard
-deviation of normal numbers; earlier spikes hardly change it. All of this is computed on the device, so that no step
-waits for it, and before the weights change, so that a step can be skipped. It depends on the losses alone, not on how
-often they are reported.
+A loss is a spike if it is far above the median of the last `WINDOW` steps: by `FAR` times their spread, and by at least
+a `SHARE` of the median. The spread is 1.4826 times the median absolute deviation (MAD), which estimates the standard
+deviation of normally distributed values; earlier spikes hardly change it. All of this is computed on the device, so
+that no step waits for a result, and before the weights change, so that a step can be skipped. The result depends on the
+losses alone, not on how often they are reported.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Spikes:
 
     Attributes:
         recent: float32 (WINDOW), NaN until there are WINDOW steps.
-        lowest: the lowest median, or before it the loss of a guess.
-        risen: whether a median rose far above it, which is reported once.
+        lowest: the lowest median so far; before the first median, the loss of a uniform prediction.
+        risen: whether a median rose far above `lowest`, which is reported once.
     """
 
     recent: Tensor
@@ -81,7 +81,7 @@ class Spikes:
         return {"recent": self.recent.tolist(), "lowest": self.lowest, "risen": self.risen}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take the values of a checkpoint, a result of `state`; {} leaves the state as it is."""
+        """Take the values of a checkpoint, a result of `state`; {} leaves the state unchanged."""
         if state:
             self.recent = torch.tensor(state["recent"], device=self.recent.device)
             self.lowest, self.risen = state["lowest"], state["risen"]

@@ -48,7 +48,7 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
 
 
 def settled(config: TrainConfig, lora: int | None, dpo: float | None) -> TrainConfig:
-    """Return the config with the arguments `lora` and `dpo` of `train`, None of which leave it as it is.
+    """Return the config with the arguments `lora` and `dpo` of `train`; None leaves the config unchanged.
 
     Raises PlanError, before any work, if the settings do not fit each other, the model or this machine.
     """
@@ -138,7 +138,7 @@ def _widths(config: ModelConfig) -> int | list[int]:
 
 
 def _weightless(config: ModelConfig) -> set[str]:
-    """Return the settings on which no weight depends."""
+    """Return the settings that no weight depends on."""
     every = [layer.position for layer, _ in config.kinds()]
     free = {name for position in every for name in position.by} | {"reach", "dropout", "balance", "router_z"}
     return free if any(position.by_context for position in every) else free | {"context"}

@@ -1,4 +1,4 @@
-"""Write the metrics of a run as TensorBoard's files too; needs the extra `tensorboard`."""
+"""Also write the metrics of a run as TensorBoard files; needs the extra `tensorboard`."""
 
 from __future__ import annotations
 

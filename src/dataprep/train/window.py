@@ -20,7 +20,7 @@ from .spikes import warn_of_rise
 class MetricsWindow:
     """Collects the metrics (loss, gradient norm, learning rate, speed) of the training steps since the last report.
 
-    Losses remain on the device until `flush`, so that the GPU need not wait.
+    Losses remain on the device until `flush`, so that the GPU does not have to wait.
     """
 
     def __init__(self, run: Run) -> None:
@@ -94,7 +94,7 @@ class MetricsWindow:
         self.restart()
 
     def _spike(self, step: int, loss: float, median: float, progress: Progress) -> dict[str, Any]:
-        """Count a spike, report it, and roll the run back if on_spike says so; return the entry for the metrics."""
+        """Count a spike, report it, and roll the run back if so configured; return the entry for the metrics."""
         guard, how = self.run.guard, self.run.config.on_spike
         guard.spikes += 1
         skipped = how == "skip"

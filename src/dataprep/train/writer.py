@@ -20,7 +20,7 @@ from . import checkpoint
 class CheckpointWriter:
     """Writes checkpoints in a thread, one at a time; an error of the thread is raised by the next call.
 
-    The memory of one copy of weights and moments is needed, in addition to those on the device; it is kept for the next
+    In addition to the weights and moments on the device, memory for one copy of them is needed. It is kept for the next
     checkpoint, since pinning memory takes longer than the copy.
     """
 
@@ -32,8 +32,8 @@ class CheckpointWriter:
     def write(self, path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
         """Begin to write a checkpoint, as `checkpoint.save` does.
 
-        Later changes of tensors in `content` have no effect; of those on CUDA, changes after `protect`. Waits until the
-        previous checkpoint is written. Raises DataprepError if that write failed.
+        Later changes of tensors in `content` have no effect; for tensors on CUDA, this holds for changes after
+        `protect`. Waits until the previous checkpoint is written. Raises DataprepError if that write failed.
         """
         self.wait()
         copy = self._copies.begin(content)
@@ -78,8 +78,9 @@ class Copies:
     def begin(self, content: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of nested dicts, lists and tuples whose tensors are in the CPU's memory and are not shared.
 
-        The tensors of CUDA are complete after `finish`. Equal texts are one object, as pickle writes an object that it
-        has written before as a reference: equal contents are equal files, also after a run was resumed.
+        Tensors from CUDA are complete after `finish`. Equal texts become one object, because pickle writes an object
+        that it has already written as a reference. Equal contents therefore yield equal files, even after a run was
+        resumed.
         """
         self._n, self._copied = 0, None
         copy: dict[str, Any] = self._copy(content)
@@ -108,7 +109,7 @@ class Copies:
         return sys.intern(value) if type(value) is str else value
 
     def _from_cuda(self, tensor: Tensor) -> Tensor:
-        """Begin to copy a tensor, in the order of the calls the same ones each time, into its pinned buffer."""
+        """Begin to copy a tensor into its pinned buffer; the order of calls must be the same each time."""
         if self._stream is None:
             self._stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
         if not self._n:  # what was computed before this moment is copied

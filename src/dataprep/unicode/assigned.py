@@ -1,9 +1,9 @@
-"""Functions that use Python's Unicode tables, but return the same result on every version of Python.
+"""Functions that use Python's Unicode tables but return the same result on every version of Python.
 
 The functions are applied only to characters of Unicode 13.0, the version of the oldest Python that is supported (3.10).
 Normal forms and case foldings of a character never change once it is assigned (Unicode's stability policies), and its
-lower case is the same from Python 3.10 to 3.13 (tests/unicode/test_assigned.py). Characters that were assigned later
-are not changed. The list of assigned characters is `assigned.txt`, which scripts/make_unicode.py writes.
+lower case is the same from Python 3.10 to 3.13 (tests/unicode/test_assigned.py). Characters that were assigned after
+13.0 are not changed. The list of assigned characters is `assigned.txt`, which scripts/make_unicode.py writes.
 """
 
 from __future__ import annotations

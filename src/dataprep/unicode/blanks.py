@@ -1,7 +1,7 @@
 """Words of n-gram models: runs of characters other than NUL, tab, line feed, carriage return and space, as in `lmplz`.
 
-`lmplz` is KenLM's program for training. Training and scoring both use these functions. Other white space, such as the
-no-break space, is a part of words.
+`lmplz` is KenLM's program for training. Both training and scoring use these functions. Other white space, such as the
+no-break space, is part of words.
 
 Slow reference for the tests: tests/twins/perplexity.py
 """

@@ -1,7 +1,7 @@
 """Canonical forms of texts: NFC, NFC without marks such as accents and Arabic vowel signs, or with plain letters.
 
-Most texts are in NFC already: one pass over the characters shows this, and the texts are copied. The tables are of one
-Unicode version, so the result is the same on every Python.
+Most texts are in NFC already; one pass over the characters detects this, and such texts are copied. The tables are from
+one Unicode version, so the result is the same on every Python version.
 
 Slow reference for the tests: tests/twins/canonical.py
 """
@@ -219,7 +219,7 @@ def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
 def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
     """Return the texts in NFC, without the marks that `drop` names: offsets int64[n + 1] into UTF-8 bytes, uint8.
 
-    If all texts already have this form, they are returned as they are.
+    If all texts already have this form, they are returned unchanged.
 
     - drop: "" drops nothing; "diacritics" drops accents, Hebrew points, Arabic vowel signs and the tatweel; "marks"
       drops all non-spacing marks; FORMS drops nothing, and writes plain letters for the forms of letters in SHAPES.

@@ -1,4 +1,4 @@
-"""Compile kernels: Numba's part of `@kernel`, imported when a kernel is called whose machine code is not stored."""
+"""Compile kernels: Numba's part of `@kernel`, imported only if a kernel without stored machine code is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts without some of their spans.
+"""Remove spans from texts.
 
 Slow reference for the tests: tests/twins/cut.py
 """

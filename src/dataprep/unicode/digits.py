@@ -23,7 +23,7 @@ def _western(signs: str, plain: str) -> npt.NDArray[np.uint32]:
 
 
 def western(text: str, signs: str = "", plain: str = "") -> str:
-    """Return a text with the decimal digits of all scripts as 0-9, and each character of `signs` as that of `plain`.
+    """Return a text with the decimal digits of all scripts as 0-9, and the characters of `signs` replaced by `plain`.
 
     No other character changes.
 

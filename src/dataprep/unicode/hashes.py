@@ -1,4 +1,4 @@
-"""Hashes of characters, of runs of words or characters and of whole texts, and the normal forms that are compared.
+"""Hashes of characters, of runs of words or characters and of whole texts, and normal forms for comparison.
 
 Kernels read a text column as Arrow stores it; see `text.py`.
 
@@ -121,7 +121,7 @@ NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one bef
 
 @kernel
 def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I64, U8]:
-    """Return texts with every gap as one space: level 0 white space; 1 that and lower case; 2 all but letters."""
+    """Return texts with one space per gap: level 0 white space; 1 also lower-cased; 2 all except letters."""
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty((offsets[n] - offsets[0]) * 3 // 2 + 4, np.uint8)  # U+0130 grows from two bytes to three
@@ -162,7 +162,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
         form: "space" replaces each run of white space by one space, and removes white space at the ends. "lower" also
             converts to lower case. "words" keeps only the letters, digits, underscores and combining marks of the
             lower-cased text, with one space in place of everything else between them, so that punctuation is ignored
-            too; format characters are removed.
+            too. Format characters are removed.
     """
     return _normal(offsets, data, T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 

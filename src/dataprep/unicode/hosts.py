@@ -1,4 +1,4 @@
-"""Hosts of URLs in the one form of the URL Standard (WHATWG): names in Punycode by UTS 46, and IP addresses."""
+"""Hosts of URLs in the normal form of the URL Standard (WHATWG): names in Punycode (UTS 46), and IP addresses."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def _in_ascii(host: str) -> str:
 
 
 def in_unicode(host: str) -> str:
-    """Return a host with the labels in Punycode decoded; a label that is no Punycode stays."""
+    """Return a host with the labels in Punycode decoded; a label that is not valid Punycode is kept."""
     return ".".join(_label(label) for label in host.split("."))
 
 
 def _may_be_label(label: str) -> bool:
-    """Return whether a label is not Punycode, or that of a name as UTS 46 maps it."""
+    """Return whether a label is not Punycode, or is the Punycode of a name that UTS 46 leaves unchanged."""
     name = _label(label)
     return not label.startswith("xn--") or (not name.isascii() and _in_ascii(name) == label)
 

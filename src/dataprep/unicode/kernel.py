@@ -1,4 +1,4 @@
-"""`@kernel`: compile a function with Numba, and store its machine code, which is never loaded when it is out of date.
+"""`@kernel`: compile a function with Numba, and store its machine code, which is never loaded once it is out of date.
 
 Numba's own cache checks only the file of a function. If a function in *another* file, which the first one calls,
 changes, the cache still loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of
@@ -33,7 +33,7 @@ _BEING_MADE = threading.RLock()
 
 
 class Kernel:
-    """A function that is compiled, or loaded from where its machine code is stored, at the first call.
+    """A function that is compiled, or whose stored machine code is loaded, at the first call.
 
     Numba is imported only for compiling. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
     `targetoptions` and `py_func`.
@@ -94,7 +94,7 @@ class Kernel:
 
 
 class Intrinsic:
-    """A function that writes LLVM code for the kernels that call it; Numba is imported when the first is compiled."""
+    """A function that writes LLVM code for the kernels that call it; Numba is imported when one is compiled."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fn)

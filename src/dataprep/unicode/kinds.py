@@ -1,7 +1,7 @@
-"""The kinds of arguments, which determine the types for which a kernel is compiled, found without Numba.
+"""Determine, without Numba, the kinds of arguments, which decide the types for which a kernel is compiled.
 
-`kind_of` is called at each call of a kernel, and is quick; `text_of` names a kind in files. Values of one kind are of
-one type of Numba; values of one type may be of several kinds, such as the `int` 1 and `np.int64(1)`.
+`kind_of` is called at each call of a kernel, and is fast; `text_of` names a kind in files. Values of one kind have the
+same Numba type, whereas values of one type may be of several kinds, such as the `int` 1 and `np.int64(1)`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def kind_of(value: Any) -> Any:
 
 
 def text_of(kinds: Iterable[Any]) -> str | None:
-    """Return the kinds of all arguments as text; None if one has no text, such as the kind of a list.
+    """Return the kinds of all arguments as text; None if a kind has no text, such as that of a list.
 
     An array is its dtype, dimensions, `C`, `F` or `A` (any order), and `r` (read-only) or `w`; a record is its class
     and fields. For example `<i8/1Cr int64 (|u1/1Cw float64)`. The dtype of an array of packed records is their fields:
@@ -61,7 +61,7 @@ def _array(dtype: Any, dimensions: int, flags: int) -> str | None:
 
 
 def _fields(dtype: np.dtype[Any]) -> str | None:
-    """Return the fields of packed records as text; None if one has fields itself, or a name that is no identifier."""
+    """Return the fields of packed records as text; None if a field is nested, or its name is not an identifier."""
     own = [(name, dtype[name]) for name in dtype.names or ()]
     if np.dtype([(name, kind.str) for name, kind in own]) != dtype or dtype.isalignedstruct:
         return None

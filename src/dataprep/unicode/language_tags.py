@@ -32,7 +32,7 @@ _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|[0-
 
 
 class Tag(NamedTuple):
-    """A language tag: language in lower case and as short as it has a code, script such as "Latn", region or ""."""
+    """A language tag: language (shortest code, lower case), script such as "Latn" or "", and region or ""."""
 
     language: str
     script: str = ""
@@ -48,7 +48,7 @@ class Tag(NamedTuple):
 
 
 def parse_tag(text: str) -> Tag | None:
-    """Return the parts of a language tag; None if the text is none, or its language of two letters is in no list."""
+    """Return the parts of a language tag; None if the text is not one, or its two-letter language is not listed."""
     found = _TAG.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return None

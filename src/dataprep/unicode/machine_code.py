@@ -1,4 +1,4 @@
-"""Load the machine code of kernels with llvmlite alone: to import Numba takes longer than to load all kernels of a run.
+"""Load the machine code of kernels with llvmlite alone: importing Numba takes longer than loading all kernels of a run.
 
 `compiled.py` writes one file for each kernel, kinds of arguments and processor. A kernel's code calls functions of
 Numba's C modules, which are loaded from their files, and finds constants, such as the dtype of the arrays that it
@@ -64,7 +64,7 @@ class MachineCode(NamedTuple):
     code: bytes
 
     def loaded(self, module: Any, name: str) -> Callable[..., Any] | None:
-        """Return the function; None if a symbol is missing here, as in another version of Numba."""
+        """Return the function; None if a symbol is missing, for example because of another Numba version."""
         dynfunc = _prepared()
         machine = llvm.Target.from_default_triple().create_target_machine()  # the engine will own it
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
@@ -122,7 +122,7 @@ def store(folder: str, code: MachineCode) -> None:
 
 
 def write(path: Path, code: MachineCode) -> None:
-    """Write a file of machine code, a checksum and the pickled code; it appears whole or not at all."""
+    """Write a file of machine code, a checksum and the pickled code; it appears completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data = pickle.dumps(code)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as f:
@@ -151,7 +151,7 @@ def levels() -> list[str]:
 
 @cache
 def _own_levels() -> list[str]:
-    """Return the levels that this processor can run, the best first; none if no code was shipped."""
+    """Return the levels that this processor supports, the best first; none if no code was shipped."""
     if not SHIPPED.is_dir():
         return []
     has = {name for name, is_there in llvm.get_host_cpu_features().items() if is_there}

@@ -15,7 +15,7 @@ from pathlib import Path
 def cache_root() -> Path | None:
     """Create the folder of all compiled kernels; return its path, or None if no folder is writable by this user only.
 
-    Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
+    Compiled code is loaded without a check of its content, so a folder that another user can write to is never used.
     """
     for root in _roots():
         folder = root / "dataprep" / "kernels"
@@ -44,8 +44,8 @@ def _is_private(folder: Path) -> bool:
 def _roots() -> list[Path]:
     """Return the folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder.
 
-    As XDG asks, a setting that is empty or relative is none. A user may have no home folder, and a machine no temporary
-    one.
+    As XDG requires, an empty or relative setting is ignored. A user may have no home folder, and a machine may have no
+    temporary folder.
     """
     home = Path(os.path.expanduser("~"))  # "~" if the user has none
     if sys.platform == "win32":

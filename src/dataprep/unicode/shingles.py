@@ -1,4 +1,4 @@
-"""Shingles: runs of words or characters of a text, from which differences to ignore, such as case, are removed.
+"""Shingles: runs of words or characters of a text, without differences that are to be ignored, such as case.
 
 Slow reference for the tests: tests/twins/text.py
 """
@@ -52,7 +52,7 @@ def differences(given: str | Sequence[str] | None, unit: str, word_split: str) -
     if names == FINEWEB:
         require(
             unit == "word" and word_split == "regex",
-            ("normalize='fineweb' must have word_split='regex' and shingle='word'"),
+            ("normalize='fineweb' requires word_split='regex' and shingle='word'"),
         )
         return names
     known = ", ".join(map(repr, SWITCHES))

@@ -1,7 +1,7 @@
-r"""Texts with a space between words that have none, so that kernels that split at white space see other words.
+r"""Insert spaces between words that are not separated, for kernels that split at white space.
 
-"unicode" words are those of `words.py`; "punctuation" has each run of one other character as a word, too, so that
-"don't, no..." is "don't , no ...". Line breaks are kept, and characters are not changed.
+"unicode" words are those of `words.py`. With "punctuation", each run of one other character is a word, too, so that
+"don't, no..." becomes "don't , no ...". Line breaks are kept, and characters are not changed.
 
 Slow reference for the tests: tests/twins/words.py
 """
@@ -27,8 +27,8 @@ CHOICES = ("blanks", "punctuation", "unicode")
 def word_classes() -> U16:
     """Return `text.classes()` with two more bits, uint16[0x110000].
 
-    UNSPACED: a letter of a script that does not set words apart, such as Han or Thai. SILENT: a mark without which a
-    word is the same word, such as an accent or a vowel sign of Arabic, or the tatweel.
+    UNSPACED: a letter of a script that does not set words apart, such as Han or Thai. SILENT: a mark that does not
+        distinguish words, such as an accent, an Arabic vowel sign or the tatweel.
     """
     table = T.classes().copy()
     alone = word_table() >> KIND & 15 == ALONE
@@ -73,7 +73,7 @@ def _spaced(offsets: I64, data: U8, table: U32, classes: U16, marks: int) -> tup
 
 @kernel(_nrt=False)
 def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) -> int:
-    """Return the number of words in the line data[a:b], as `_spaced` sets them apart.
+    """Return the number of words in the line data[a:b], as separated by `_spaced`.
 
     - marks: 1 if other characters are words, 0 to leave them out.
     """

@@ -1,6 +1,6 @@
 """Tables of one Unicode version: character classes, lower case, decompositions, and word breaks.
 
-They are read from `tables.txt`, which scripts/make_unicode.py writes.
+The tables are read from `tables.txt`, which scripts/make_unicode.py writes.
 """
 
 from __future__ import annotations

@@ -256,8 +256,8 @@ def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16
 
     - a: the offset at which the text starts.
     - after: the offset of the next character after the marks that is compared. Full stops do not end a sentence if this
-      character is a lower-case letter. A single full stop after a single letter, as in "J. Doe", does not end one
-      either; the marks on letters belong to them.
+      character is a lower-case letter. A single full stop after a single letter, as in "J. Doe", does not end a
+      sentence either; combining marks belong to their letters.
     """
     for j in range(i, run):
         if line[j] != 0x2E:

@@ -26,7 +26,7 @@ def is_utf8(data: bytes | npt.NDArray[np.uint8] | None) -> bool:
 
 
 def printable(text: str) -> str:
-    r"""Return the text with control characters, also those that reorder lines, and surrogates replaced by U+FFFD.
+    r"""Return the text with surrogates and control characters (also bidirectional ones) replaced by U+FFFD.
 
     >>> printable("a\x1b[31mb")
     'a�[31mb'

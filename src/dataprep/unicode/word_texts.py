@@ -1,4 +1,4 @@
-"""Texts as their words, in the form in which words are compared (`words.py`), with one space between them.
+"""Reduce texts to their words, in the form in which words are compared (`words.py`), separated by single spaces.
 
 Slow reference for the tests: tests/twins/words.py
 """
@@ -42,6 +42,6 @@ def _word_texts(offsets: I64, data: U8, table: U32, classes: U16) -> tuple[I64, 
 def word_texts(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U8]:
     """Return each text as its words with one space between them, in the form in which words are compared.
 
-    Returns (offsets int64[n + 1], from 0; UTF-8 bytes, uint8). The words of the result are those of the text.
+    Returns (offsets int64[n + 1], from 0; UTF-8 bytes, uint8). The result has the same words as the text.
     """
     return _word_texts(offsets, data, word_table(split), T.classes())

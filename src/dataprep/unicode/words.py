@@ -52,8 +52,8 @@ MID = 0x80  # of an ASCII character that may join two parts of a word
 def word_table(split: str = "unicode") -> U32:
     """Return the table by which kernels split texts into words, uint32[0x110000].
 
-    FOLDED is "unicode" in which the dotless `i` is an `i`, so that Turkish texts in capitals are equal to others. Each
-    entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
+    FOLDED is "unicode" with the dotless `i` treated as `i`, so that Turkish texts in capitals equal those in lower
+    case. Each entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
 
     Args:
         split: one of SPLITS, or FOLDED.

@@ -170,12 +170,12 @@ def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):
     [
         ({"sets": {}}, "sets must have questions by name"),
         ({"sets": "q.txt"}, "sets must have questions by name"),
-        ({"sets": {"q": []}}, "none has 8 words"),
+        ({"sets": {"q": []}}, "none of the .* has 8 words"),
         ({"sets": {"q": ["too short"]}}, "longest has 2"),
         ({"sets": {"q": 5}}, "URL of a file"),
-        ({"sets": {"A.b": [LONG]}}, "must have a-z, 0-9 and _ only"),
+        ({"sets": {"A.b": [LONG]}}, "must contain only a-z, 0-9 and _"),
         ({"sets": {"q": "nowhere/q.jsonl"}}, "cannot read the list nowhere/q.jsonl"),
-        ({"sets": {"q": [LONG]}, "ngram": 0}, "integer from 1"),
+        ({"sets": {"q": [LONG]}, "ngram": 0}, "integer of at least 1"),
         ({"sets": {"q": [LONG]}, "action": "cut"}, "'drop' or 'report'"),
     ],
 )
@@ -192,7 +192,7 @@ def test_bad_input(given, sentence):
         ("q.jsonl", b'{"ask": "a"}', "it has ask; name"),
         ("q.jsonl", b"[1]", "it is a list; name"),
         ("q.txt", b"\xff\xfe", "must be UTF-8"),
-        ("q.txt", b"", "none has"),
+        ("q.txt", b"", "none of the"),
     ],
 )
 def test_bad_files(tmp_path, name, content, sentence):

@@ -169,7 +169,7 @@ def test_keys(docs, tmp_path, monkeypatch):
 def test_a_secret_that_was_given_as_a_path_is_not_said() -> None:
     """Neither in the sentence nor in the errors before it."""
     for secret in ("k3y" * 12, "k3y" * 200, "s3://k3y/k3y", "k3y\0"):
-        with pytest.raises(PlanError, match="a secret is given as bytes") as raised:
+        with pytest.raises(PlanError, match="pass a secret as bytes") as raised:
             Pseudonyms(key=secret)
         assert "k3y" not in str(raised.value)
         assert raised.value.__suppress_context__
@@ -184,9 +184,9 @@ def test_a_secret_that_was_given_as_a_path_is_not_said() -> None:
         ({"pseudonym_format": "{}"}, "must contain a word"),
         ({"min_suffix_letters": 1}, "2 to 32"),
         ({"names": "nowhere.txt"}, "could not read the names"),
-        ({"names": ""}, "an empty text in place of names"),
+        ({"names": ""}, "an empty string instead of names"),
         ({"names": [""]}, "no names, since the list is empty"),
-        ({"names": 5}, "5 in place of names"),
+        ({"names": 5}, "5 instead of names"),
         ({"names": ["\u2764"]}, "has no letters"),
         ({"key": 5}, r"key=int\) must be the path"),
         ({"people": " "}, "people file"),

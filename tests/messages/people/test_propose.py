@@ -294,7 +294,7 @@ BAD = {
     "apart alone": ('[[apart]]\nnames = ["A"]\n', "must have two names or more"),
     "twice": (
         '[[person]]\nnames = ["A B"]\n\n[[person]]\nnames = ["C", "a  B"]\n',
-        "line 4 of {}: 'a  B' is a name of two people, also of that of line 1",
+        "line 4 of {}: 'a  B' is a name of two people: this one and the one in line 1",
     ),
     "a number twice": (
         '[[person]]\nnames = ["A", "+212 612345678"]\n[[person]]\nnames = ["C", "+212 (0) 6 12 34 56 78"]\n',

@@ -146,7 +146,7 @@ def test_hostile_files(tmp_path, monkeypatch) -> None:
     assert [d["reason"] for d in read_file(path.with_name("messages.csv"))[1]] == ["too_few_fields"]
     refused(as_csv([]), "no records", "messages.csv")
     (tmp_path / "messages" / "index.json").write_text("{")
-    refused(whole, "index.json, which has the names")
+    refused(whole, "index.json, which lists the names")
     data = packed(tmp_path / "package.zip", FILES).read_bytes()
     (tmp_path / "package.zip").write_bytes(data.replace(b"hi bob", b"hi bib"))
     with pytest.raises(ReadError, match="damaged"):

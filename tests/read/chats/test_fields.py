@@ -24,6 +24,10 @@ BLOCKS = [
     {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
         {"type": "text", "text": "今日は "}, {"type": "user", "user_id": "U1"}, {"type": "link", "url": "https://a.org"}]}]},
 ]  # fmt: skip
+TABLE = [{"type": "table", "rows": [
+    [{"type": "raw_text", "text": "цена"}, {"type": "raw_text", "text": "5"}],
+    [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "値段"}]}]},
+     {"type": "raw_text", "text": "7"}]]}]  # fmt: skip
 FORWARDED = {"content": "مرحبا", "attachments": [{"fileName": "a.png"}], "embeds": [], "stickers": []}
 
 
@@ -50,8 +54,21 @@ def discord(*messages):
             {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": BLOCKS},
             {"type": "message", "user": "U1", "ts": "1714700001.000100", "text": "", "attachments": [
                 {"fields": [{"title": "État", "value": "prêt"}]}, {"blocks": BLOCKS[:1]}]},
-            {"type": "message", "user": "U1", "ts": "1714700002.000100", "novelty": "hé"}],
-         ["शुभ प्रभात @U1\n今日は @U1https://a.org", "État\nprêt\nशुभ प्रभात @U1", "hé"], {"unknown_field.novelty": 1}),
+            {"type": "message", "user": "U1", "ts": "1714700002.000100", "novelty": "hé"},
+            {"type": "message", "user": "U1", "ts": "1714700003.000100", "text": "", "blocks": TABLE},
+            {"type": "message", "user": "U1", "ts": "1714700004.000100", "text": "", "subtype": "file_comment",
+             "comment": {"id": "Fc1", "user": "U1", "comment": "สวัสดี <@U1>"}},
+            {"type": "message", "user": "U1", "ts": "1714700005.000100", "text": "", "attachments": [
+                {"is_msg_unfurl": True, "message_blocks": [{"message": {"blocks": BLOCKS[:1]}}]}]}],
+         ["शुभ प्रभात @U1\n今日は @U1https://a.org", "État\nprêt\nशुभ प्रभात @U1", "hé", "цена\t5\n値段\t7", "สวัสดี @U1",
+          "शुभ प्रभात @U1"], {"unknown_field.novelty": 1}),
+        (Discord, "a.json", discord({"content": "", "poll": {"question": {"text": "чай?"}, "answers": ["да"]}}),
+         ["чай?\nда"], {}),
+        (Messenger, "message_1.json", {"participants": [], "title": "t", "messages": [
+            {"sender_name": "A", "timestamp_ms": 2, "novelty": "Ã©tÃ©"}]}, ["été"], {"unknown_field.novelty": 1}),
+        (Signal, "data.json", {"date": "2024-05-03T09:12:05", "sender": "A", "body": "", "novelty": {"says": "नमस्ते"}},
+         ["नमस्ते"], {"unknown_field.novelty": 1}),
+        (Signal, "data.json", {"date": "2024-05-03T09:12:05", "sender": "A", "body": ""}, [""], {"empty_text": 1}),
     ],
 )  # fmt: skip
 def test_no_text_is_lost_in_silence(tmp_path, reader, name, document, texts, counts) -> None:

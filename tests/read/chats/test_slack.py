@@ -197,10 +197,10 @@ def test_hostile_files(tmp_path, monkeypatch) -> None:
     refused("[[1]]", "only record is bad")
     refused(b'[{"ts": "1", "text": "\xff"}]', "invalid_utf8")
     (tmp_path / "users.json").write_text("[{")
-    refused(whole, "users.json, which has the names")
+    refused(whole, "users.json, which lists the names")
     monkeypatch.setattr(packs, "MAX_VALUES", 9)
     (tmp_path / "users.json").write_text(json.dumps([[]] * 11))
-    refused(whole, "users.json, which has the names of this export, is damaged .it has over 9 values")
+    refused(whole, "users.json, which lists the names in this export, is damaged .it has over 9 values")
     zipped = packed(tmp_path / "e.zip").read_bytes()
     (tmp_path / "e.zip").write_bytes(zipped[: len(zipped) // 2])
     with pytest.raises(ReadError, match="truncated or damaged"):

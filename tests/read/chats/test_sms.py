@@ -192,7 +192,7 @@ def test_limits_and_options(tmp_path, monkeypatch, caplog) -> None:
     assert ([r["text"] for r in rows], [d["reason"] for d in drops]) == (["short"], ["too_long"])
     with caplog.at_level(logging.WARNING):
         read_xml(tmp_path / "a.xml", backup(sms('"x"')).replace('count="1"', 'count="3"'))
-    assert "states 3 messages and has 1" in caplog.text
+    assert "states 3 messages but has 1" in caplog.text
     monkeypatch.setattr(elements, "MAX_ELEMENT", 3_000)
     monkeypatch.setattr(elements, "CHUNK", 500)
     assert len(read_xml(tmp_path / "a.xml", backup(*[sms(LONG.replace("x", "x" * 10))] * 9))[0]) == 9
@@ -234,5 +234,5 @@ def test_nested_elements_are_refused(tmp_path) -> None:
     deep = "<a>" * 1_000_000
     path = tmp_path / "a.xml.gz"
     path.write_bytes(gzip.compress(f'<smses count="2"><sms address="1" date="1" type="2" body="x"/>{deep}'.encode()))
-    with pytest.raises(ReadError, match=r"its elements are nested, as no backup's are; make the backup again"):
+    with pytest.raises(ReadError, match=r"its elements are nested too deeply for a backup; make the backup again"):
         dp.read(str(path), format="sms", me="Noor").to_arrow()

@@ -63,7 +63,7 @@ def test_an_array_inside_an_object(tmp_path) -> None:
     path.write_text(json.dumps({"version": 1, "data": ROWS}))
     docs = dp.read(str(path), format="json", records_in="data")
     assert docs.to_arrow()["text"].to_pylist() == [row["text"] for row in ROWS]
-    with pytest.raises(ReadError, match="no array has the name in records_in="):
+    with pytest.raises(ReadError, match="no array has the name given as records_in="):
         dp.read(str(path), format="json", records_in="rows").table()
 
 

@@ -167,7 +167,7 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     assert sorted(dropped.values()) == reasons
     ledger = Ledger("read", source="s")
     list(Warc()(Slice(str(path), 0), ledger))
-    detail = "dropped 1 record, whose segments are not all in this file in order"
+    detail = "dropped 1 record whose segments are missing from the file or out of order"
     assert ledger.unread == [Unread(str(path), "segmented", min(dropped), detail)]
 
 
@@ -274,4 +274,4 @@ def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
     (tmp_path / name).write_bytes(b"".join(packed[kind](record(http(), i=k)) for k, kind in order))
     docs = Pipeline().run(dp.read(str(tmp_path / name), max_bad=1.0), str(tmp_path / "out"))
     assert docs.count == 3
-    assert f"{says}, in an archive with another compression; compress the archive again in one format" in caplog.text
+    assert f"{says}, in an archive with a different compression; recompress the archive in one format" in caplog.text

@@ -101,10 +101,10 @@ def test_a_source_of_other_content(two, tmp_path, caplog):
     mix, out = Mix({"web": 3, "chat": 1}), tmp_path / "out"
     mix.write(two, out)
     folder(tmp_path / "chat", 50, seed=2)
-    with pytest.raises(StaleOutput, match="another recipe"):
+    with pytest.raises(StaleOutput, match="a different recipe"):
         Mix({"web": 2, "chat": 1}).write(two, out)
     os.rename(tmp_path / "chat", tmp_path / "moved")
-    with pytest.raises(StaleOutput, match="another recipe"):
+    with pytest.raises(StaleOutput, match="a different recipe"):
         mix.write({**two, "chat": str(tmp_path / "moved")}, out)
     os.rename(tmp_path / "moved", tmp_path / "chat")
     mix.write(two, out)
@@ -122,7 +122,7 @@ def test_same_bytes_whoever_works_and_again(two, tmp_path):
     before = {n: os.stat(tmp_path / "one" / n).st_mtime_ns for n in os.listdir(tmp_path / "one")}
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)
     assert before == {n: os.stat(tmp_path / "one" / n).st_mtime_ns for n in before}
-    with pytest.raises(StaleOutput, match="another recipe"):
+    with pytest.raises(StaleOutput, match="a different recipe"):
         Mix({"web": 1, "chat": 1}).write(two, tmp_path / "one", tokens=9_000)
     again = Mix({"web": 1, "chat": 1}).write(two, tmp_path / "one", tokens=9_000, replace=True)
     assert again.n_tokens != Shards.open(tmp_path / "two").n_tokens

@@ -189,7 +189,7 @@ def test_another_recipe_is_stale(tok, tmp_path):
     """Other parameters in the same folder are refused; `replace` leaves nothing of the old ones."""
     docs = laws.dataset_of(tmp_path, ROWS)
     dp.encode(docs, tok, out=tmp_path / "s", val=0.1, shard_tokens=1_000)
-    with pytest.raises(StaleOutput, match="another recipe"):
+    with pytest.raises(StaleOutput, match="a different recipe"):
         dp.encode(docs, tok, out=tmp_path / "s", val=0.2)
     assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", val=0.2, replace=True).path) == []
     assert not (tmp_path / "s" / "train-00001.bin").exists()

@@ -88,8 +88,8 @@ def test_reading_needs_numpy_only(folder):
 @pytest.mark.parametrize(
     ("name", "change", "sentence"),
     [
-        ("train-00000.bin", lambda b: b[:-1], "it has 11 bytes, the manifest states 12"),
-        ("train-00002.idx", lambda _: b"", "it has 0 bytes, the manifest states 8"),
+        ("train-00000.bin", lambda b: b[:-1], "it has 11 bytes, but the manifest states 12"),
+        ("train-00002.idx", lambda _: b"", "it has 0 bytes, but the manifest states 8"),
         ("val-00000.bin", lambda _: None, "it is missing"),
         ("manifest.json", lambda b: b[:50], "is damaged"),
     ],

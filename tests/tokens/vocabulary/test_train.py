@@ -161,7 +161,7 @@ def test_pattern_is_chosen_by_name_or_written_out(tmp_path):
     ("wanted", "sentence"),
     [
         ({"vocab_size": 65_537}, "a vocabulary of 65,537 does not fit into uint16 shards"),
-        ({"vocab_size": 256}, "vocab_size=256 must be at least 256 bytes and 1 special tokens = 257"),
+        ({"vocab_size": 256}, "vocab_size=256 must be at least 257: 256 bytes and 1 special tokens"),
         ({"sample": 5}, "sample=5 must be a share"),
         ({"val": -0.1}, "val=-0.1 must be a share"),
         ({"val": 1.0}, "training split has no text"),

@@ -60,11 +60,11 @@ def documents(out: str, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     readers = [reader_of(reader) for reader in origin.readers]
     for row in origin.files:
         reader, left = readers[row.reader], [id_ for id_ in ids if id_ not in found]
-        sealed = isinstance(reader, Sealed)  # the numbers of its files were shifted
+        sealed = isinstance(reader, Sealed)  # the file numbers were shifted
         number = [id_ >> B.POSITION_BITS for id_ in left]
         mine = [id_ for id_, n in zip(left, number, strict=True) if n == row.file or (sealed and n > row.file)]
         if mine and reader is not None:
-            with contextlib.suppress(DataprepError, OSError, ImportError):  # moved, changed or out of reach
+            with contextlib.suppress(DataprepError, OSError, ImportError):  # moved, changed or unreachable
                 if is_same(row, reader, known):
                     found |= _stored(row, mine) if sealed else _scan(reader, row, mine)
     return found
@@ -78,7 +78,7 @@ def _stored(row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 
 def _scan(reader: Reader, row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return documents of a file, each read from its position, or all from its beginning if that is not possible."""
+    """Return documents of a file, each read from its position or, if that is impossible, all from the beginning."""
     enters, found = reader.enters(row.url), dict[int, dict[str, Any]]()
     if not enters and files.size(row.url) > MAX_SCAN_BYTES:
         return found

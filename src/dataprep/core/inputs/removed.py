@@ -60,7 +60,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
-            msg = "it was read by a reader of your own; read it again with that reader, and select the ids in `drops()`"
+            msg = "it was read by a custom reader; read it again with that reader, and select the ids in `drops()`"
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"
@@ -97,7 +97,7 @@ class Removed(Reader):
         return {**self.reader.adds, **self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of the slice of which something was removed."""
+        """Yield the documents of the slice from which something was removed."""
         for batch in self.reader(piece, Ledger(stats.stage, quiet=True)):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
@@ -107,7 +107,7 @@ class Removed(Reader):
                 yield from self._chosen(batch, pa.concat_tables(rows))
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
-        """Yield the documents of a batch that are in the table, with the columns."""
+        """Yield the documents of a batch that are in the table, with the added columns."""
         raise NotImplementedError
 
 
@@ -117,7 +117,7 @@ class DroppedDocuments(Removed):
 
     kind: ClassVar[str] = DROPS
     columns: ClassVar[Mapping[str, pa.DataType]] = {
-        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document has them
+        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document contains them
     }
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
@@ -219,7 +219,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     labels: dict[str, Folder] = {}
     stats = {folder: (folder.record or folder.sealed).stats for folder in folders}
     by_rule = {one["name"] for some in stats.values() for one in some if one.get("cuts")}
-    for folder, some in stats.items():  # the statistics of a folder include those of the saved ones before it
+    for folder, some in stats.items():  # the statistics of a folder include those of the saved folders before it
         for one in some:
             if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)

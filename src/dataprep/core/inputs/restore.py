@@ -24,9 +24,9 @@ from ..model.part import Part
 from ..model.reader import Reader
 from .look_up import first_inputs, is_there
 
-FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
+FIRST_BYTES = 1 << 20  # of JSON Lines, the part in which the first record is searched for
 BOM = b"\xef\xbb\xbf"
-BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may be in a number that orjson would round, or refuse
+BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may occur in a number that orjson would round or reject
 
 
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
@@ -69,7 +69,7 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
 
 
 def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
-    """Return the fields of the first record of JSON Lines among the input files, in its order; [] if none can be read.
+    """Return the fields of the first record of JSON Lines among the input files, in order; [] if none can be read.
 
     `meta` does not state the position of the text among the other fields.
     """
@@ -90,7 +90,7 @@ def _inside(value: Any, path: Sequence[str], text: str) -> Any:
 
 
 def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
-    """Return values of JSON as an array of a type if they can be, else of their own; objects of no one type as JSON."""
+    """Return JSON values as an array of a type if possible, else of their own type; mixed objects become JSON."""
     errors = (pa.ArrowException, TypeError, ValueError, OverflowError)
     if kind is not None and not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind):
         with contextlib.suppress(*errors):
@@ -104,7 +104,7 @@ def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
 
 
 def _parsed(values: pa.ChunkedArray, kind: pa.DataType | None) -> Any:
-    """Return a column; one that was nested in the input, and is JSON here, as it was."""
+    """Return a column; if it was nested in the input, and is JSON here, it is converted back."""
     if kind is None or not pa.types.is_nested(kind) or pa.types.is_nested(values.type):
         return values
     return _column([None if value is None else orjson.loads(value) for value in values.to_pylist()], kind)

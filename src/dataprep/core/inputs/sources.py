@@ -11,7 +11,7 @@ from ..model.part import Sealed
 from ..model.stats import HIDDEN, Stats
 
 log = logging.getLogger("dataprep")
-SHOWN = 10  # sources in a message
+SHOWN = 10  # maximum number of sources in a message
 
 
 def sources_of(docs: Dataset) -> set[str] | None:

@@ -25,7 +25,7 @@ CLUSTERS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("duplicate", pa.string()),  # the reason for which the document would be dropped; null: it would not
         pa.field("cluster", pa.uint64()),  # the document that would be kept; null: not known
-        pa.field("cluster_dataset", pa.string()),  # its Dataset; null: this one
+        pa.field("cluster_dataset", pa.string()),  # the Dataset of that document; null: this one
         pa.field("cluster_size", pa.int64()),
         pa.field("similarity", pa.float32()),
     ]
@@ -34,7 +34,7 @@ CENTROIDS = pa.schema(
     [
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("centroid", pa.int32()),  # number of the nearest centroid
-        pa.field("centroid_similarity", pa.float32()),  # the cosine to it
+        pa.field("centroid_similarity", pa.float32()),  # the cosine to the nearest centroid
     ]
 )
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
@@ -109,7 +109,7 @@ class _Annotate(Verdict):
     """Base class of stages that add columns.
 
     Args:
-        prefix: the beginning of their names.
+        prefix: the prefix of the columns' names.
     """
 
     only_drops: ClassVar[bool] = True
@@ -123,7 +123,7 @@ class _Annotate(Verdict):
     def _with(self, batch: Batch, columns: Mapping[str, pa.Array]) -> Batch:
         for name, column in columns.items():
             if self.prefix + name in batch.schema.names:
-                msg = f"{self.name}: there is a column {self.prefix + name!r} already; set annotate='another_'"
+                msg = f"{self.name}: the column {self.prefix + name!r} already exists; set annotate='another_'"
                 raise PlanError(msg)
             batch = B.with_column(batch, self.prefix + name, column)
         return batch
@@ -150,7 +150,7 @@ class AnnotateClusters(_Annotate):
         return added_columns(self.prefix, cuts=False, centroids=bool(self.centroids))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the columns."""
+        """Yield the same documents with the added columns."""
         with contextlib.ExitStack() as opened:
             table = opened.enter_context(RangeReader(self.clusters, CLUSTERS))
             near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
@@ -186,7 +186,7 @@ class AnnotateSpans(_Annotate):
         return added_columns(self.prefix, cuts=True)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same documents with the column."""
+        """Yield the same documents with the added column."""
         with RangeReader(self.spans, SPANS) as table:
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)

@@ -29,7 +29,7 @@ SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in FIXED
 
 MAX_ROWS = 16_384
 MAX_BYTES = 8 << 20  # of text: big enough to hide per-batch costs, small enough to stay near the cache
-POSITION_BITS = 40  # a position inside one file: 1 TiB; leaves 16.7 million files
+POSITION_BITS = 40  # bits for a position inside one file: 1 TiB; leaves 16.7 million files
 
 
 def doc_id(file: int, position: int) -> int:
@@ -218,7 +218,7 @@ def recut(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def _fits(batch: Batch, rows: int, size: int) -> int:
-    """Return how many leading rows fill a batch that can take `rows` rows and `size` bytes (at least one)."""
+    """Return how many leading rows fill a batch with space for `rows` rows and `size` bytes (at least one)."""
     offsets, _ = buffers(batch)
     by_size = int(np.searchsorted(offsets[1:] - offsets[0], size)) + 1
     return max(1, min(rows, by_size, int(batch.num_rows)))

@@ -29,7 +29,7 @@ from .ledger import Ledger, watch
 from .reader import Slice
 
 HEAD_CHARS = 60
-PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # they say what is wrong, or are tried again
+PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # their messages are clear, or they are retried
 T = TypeVar("T")
 END = object()
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -41,7 +41,7 @@ def is_ours(stage: object) -> bool:
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether an error of a user's function is raised unchanged: one of dataprep, or one that ends the run."""
+    """Return whether an error of a user's function is raised unchanged: dataprep's errors, and those that end a run."""
     return isinstance(error, PASSED) or is_stop(error)
 
 
@@ -240,7 +240,7 @@ def located(slices: Sequence[Slice]) -> Iterator[None]:
 
 
 def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
-    """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
+    """Return the URL of a document's input file, or of its shard if the Dataset hides the names of input files.
 
     - slices: the slices that were read.
     """
@@ -312,9 +312,9 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: BaseException) -> FunctionFailed:
-    """Return the error to raise instead of `e`.
+    """Return the error to raise in place of `e`.
 
-    - batch: the one that was read last.
+    - batch: the batch that was read last.
     """
     error = failed(f"{estimator.name}.fit", e)
     if batch is None or not batch.num_rows or "id" not in batch.schema.names:

@@ -40,7 +40,7 @@ def union_of(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
 
 
 def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type that has all values of two types; None if there is none."""
+    """Return the type that can represent all values of two types; None if there is none."""
     if one == other:
         return one
     plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other)]
@@ -55,7 +55,7 @@ def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _keeps(wide: pa.DataType, kind: pa.DataType) -> bool:
-    """Return whether `wide`, to which Arrow promotes `kind`, has each of its values."""
+    """Return whether `wide`, to which Arrow promotes `kind`, can represent all values of `kind`."""
     if pa.types.is_nested(kind):
         return bool(kind == wide)
     if pa.types.is_integer(kind) and pa.types.is_integer(wide):
@@ -66,7 +66,7 @@ def _keeps(wide: pa.DataType, kind: pa.DataType) -> bool:
 
 
 def _bits(kind: pa.DataType) -> int:
-    """Return the bits of the largest value of a type of integers."""
+    """Return the number of bits of the largest value of an integer type."""
     return int(kind.bit_width) - bool(pa.types.is_signed_integer(kind))
 
 

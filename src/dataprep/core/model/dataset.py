@@ -40,8 +40,8 @@ from .tables import SCHEMAS, Unread, read_rows
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
-SPREAD = 8  # parts that a sample is taken from
-MOST_SOURCES = 64  # of which a sample has the beginning, too
+SPREAD = 8  # parts from which a sample is taken
+MOST_SOURCES = 64  # sources of which a sample also contains the beginning
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Dataset(Documents):
             sets no limit.
         last: an object that remembers the batch that was read last; None if no batch is remembered.
         hashes: the known content hashes of input files, which are not computed again.
-        given_in: the working directory in which `url` was given.
+        given_in: the working folder in which `url` was given.
     """
 
     parts: tuple[Part, ...]
@@ -73,7 +73,7 @@ class Dataset(Documents):
     given_in: str = field(default_factory=here, compare=False, repr=False)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given and the working directory has changed since then."""
+        """Raise PlanError if a relative path was given and the working folder has changed since then."""
         if self.url is not None:
             check_here(self.given_in, [self.url])
         for part in self.parts:
@@ -126,7 +126,7 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply decisions of Estimators, so nothing must be saved before the next."""
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
         return all(isinstance(stage, Verdict) for stage in self.stages)
 
     @property
@@ -222,7 +222,7 @@ class Dataset(Documents):
         return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
-        """Return the number of documents. Raises TypeError if they must be read to count them; `count` does that."""
+        """Return the number of documents. Raises TypeError if they must be read to count them; use `count` then."""
         if not self._is_counted:
             msg = "a Dataset that is not sealed has no length until it is read; use docs.count, which reads it"
             raise TypeError(msg)
@@ -304,9 +304,9 @@ class Dataset(Documents):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Folder]:
-        """Yield the folder of this Dataset. Raises Replaced if another result takes, or took, the place of this one.
+        """Yield the folder of this Dataset. Raises Replaced if another result replaces or has replaced this one.
 
-        Raises PlanError if the Dataset is not sealed, or has stages that were not run.
+        Raises PlanError if the Dataset is not sealed, or has stages that have not been run.
         """
         known = "only a sealed Dataset records what was removed; run a Pipeline first, and use its result"
         require(self._is_counted, known)
@@ -387,7 +387,7 @@ def open_dataset(url: str) -> Dataset:
 def _opened(url: str) -> Dataset:
     home = Folder(url)
     if home.manifest is None and home.is_sealed:
-        msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
+        msg = "manifest.json does not describe a Dataset; to open token shards, use Shards.open"
         raise ReadError(msg, url)
     manifest = home.sealed
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
@@ -399,7 +399,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     there = at_hand(stored)
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
-        state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
+        state = "is missing" if found is None else f"has {counted(found, 'byte')}, but {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same

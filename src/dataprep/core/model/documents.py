@@ -96,7 +96,7 @@ class Documents:
             yield from batch.to_pylist()
 
     def __getitem__(self, position: int | slice) -> Any:
-        """Return the document at a position as a dict, or those of a slice as a list of dicts; -1 is the last one.
+        """Return the document at a position, as a dict, or the documents of a slice, as a list; -1 is the last one.
 
         All documents before the position are read. Raises IndexError if there is no such document.
         """
@@ -177,7 +177,7 @@ class Documents:
         Args:
             restore: as in `to_arrow`; the result is then in memory.
 
-        Requires the extra `hf`.
+        Needs the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
         self.check_here()
@@ -203,7 +203,7 @@ class Documents:
             options: options of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
                 token=.
 
-        Requires the extra `hf`.
+        Needs the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)
@@ -214,7 +214,7 @@ class Documents:
         return commit
 
     def _push_card(self, commit: Any, n_documents: int, license_: str | None, options: Mapping[str, Any]) -> None:
-        """Write the section about this Dataset, and the licence if it is given, into the card that a push made."""
+        """Write the section about this Dataset, and the licence if it is given, into the card of the upload."""
         hub = need("huggingface_hub", extra="hf")
         repo, revision = commit.repo_url.repo_id, commit.pr_revision or options.get("revision")
         api = hub.HfApi(endpoint=commit.repo_url.endpoint, token=options.get("token"))
@@ -239,7 +239,7 @@ class Documents:
 
 
 def _counts_back(position: slice) -> bool:
-    """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
+    """Return whether a slice requires the number of documents, because it counts from the end or runs backwards."""
     return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
 
 
@@ -256,7 +256,7 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
 
 
 def _check_ours(url: str) -> None:
-    """Raise StaleOutput if the file `url` is there and does not hold documents as `write` writes them."""
+    """Raise StaleOutput if the file `url` exists and does not contain documents as `write` writes them."""
     if files.exists(url) and not files.is_dir(url) and files.size(url):
         try:
             columns = _columns_of(url)
@@ -268,7 +268,7 @@ def _check_ours(url: str) -> None:
 
 
 def _columns_of(url: str) -> list[str]:
-    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if there is none."""
+    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if it is empty."""
     with files.open_raw(url) as f:
         head = f.read(4)
         f.seek(0)
@@ -282,7 +282,7 @@ def _columns_of(url: str) -> list[str]:
 def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
     """Write documents to the file `path`.
 
-    - name: one of FORMATS, or None for the one that the path names.
+    - name: one of FORMATS, or None for the format that the path names.
 
     Raises PlanError if the format is unknown.
     """

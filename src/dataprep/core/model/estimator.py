@@ -68,10 +68,10 @@ class Estimator(Declared):
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def _checked(self, rows: pa.Table) -> pa.Table:
-        """Return rows of documents to drop, sorted by id; raise PlanError if they contradict themselves."""
+        """Return rows of documents to drop, sorted by id; raise PlanError if they are contradictory."""
         for name in ("id", "reason"):
             if name not in rows.column_names or rows[name].null_count:
-                msg = f"{self.name}: each row of documents to drop must have the column {name!r}, with a value"
+                msg = f"{self.name}: each row of documents to drop must have a value in the column {name!r}"
                 raise PlanError(msg)
         ids = rows["id"].to_numpy()
         if (ids[1:] <= ids[:-1]).any():

@@ -19,21 +19,21 @@ from typing import Any
 
 from dataprep.store.stopping import no_ctrl_c
 
-AT_ONCE = 0.1  # seconds until a process that was killed is gone
+AT_ONCE = 0.1  # seconds until a killed process has ended
 
 if sys.platform == "linux":
     from multiprocessing import forkserver, popen_forkserver, resource_tracker
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
     class _Popen(popen_forkserver.Popen):
-        """A process whose exit code, which the server states once, any number of threads may wait for."""
+        """A process whose exit code, which the server reports only once, can be awaited by any number of threads."""
 
         def __init__(self, process: Any) -> None:
             self._first = threading.Lock()
             super().__init__(process)
 
         def poll(self, flag: int = os.WNOHANG) -> int | None:
-            """Return the exit code; None if the process runs, and `flag` is WNOHANG."""
+            """Return the exit code; None if the process is still running and `flag` is WNOHANG."""
             if self.returncode is None and not wait([self.sentinel], 0 if flag == os.WNOHANG else None):
                 return None
             with self._first:

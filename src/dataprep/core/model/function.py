@@ -32,7 +32,7 @@ class _Function(Stage):
             msg = f"{type(self).__name__} must be given a function, not {self.fn!r}"
             raise PlanError(msg)
         if self.version is None:
-            key(self.fn)  # a function that cannot be keyed fails here, not after an hour
+            key(self.fn)  # a function that has no key fails here, not after an hour
         parameter_names(self.fn)
 
     @property
@@ -72,7 +72,7 @@ class _Function(Stage):
             raise blame.wrong_answer(self, values[row], wrong, batch, row) from e
 
     def recipe(self) -> Any:
-        """Return the value on which the key depends: the function, or `version` if it was given."""
+        """Return the value that determines the key: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
 
 

@@ -78,8 +78,8 @@ class Ledger:
     _quotes: Quotes = field(default_factory=lambda: Quotes(EXAMPLES))
     _states_rules: bool = False  # whether the stage calls `trim` or `cut`
     _new_cuts: list[pa.RecordBatch] = field(default_factory=list)  # of documents that are not returned yet
-    _held: list[HeldBatch] = field(default_factory=list)  # the batches of which documents are not accounted for
-    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
+    _held: list[HeldBatch] = field(default_factory=list)  # the batches with documents that are not accounted for
+    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the last id that was returned, if any
 
     def __post_init__(self) -> None:
         self.record = StageStats(self.stage)
@@ -189,7 +189,7 @@ class Ledger:
                     pass
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`, which is `private` (hidden where names are hidden) if it names a person."""
+        """Add `n` to the counter `name`; `private` counters, which name people, are left out where names are hidden."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
@@ -255,11 +255,11 @@ class Ledger:
                 self._quotes.keep(rule, id_, next((text for text in texts if text.strip()), ""))
 
     def _tally_lost(self, held: HeldBatch, rows: Rows, batch: Batch, at: Rows, lost: npt.NDArray[np.int64]) -> None:
-        """Count the documents that a stage without named rules made shorter, and quote some of the lost texts.
+        """Count the documents that a stage without named rules shortened, and quote some of the lost texts.
 
         - rows: the rows of the documents in `held`.
         - at: the rows of the documents in the returned batch.
-        - lost: the number of bytes by which each document is shorter.
+        - lost: the number of bytes by which each document became shorter.
         """
         hit = lost > 0
         cuts = self.record.cuts.setdefault(OTHER, RuleCuts())
@@ -276,7 +276,7 @@ class Ledger:
             self._quotes.keep(OTHER, id_, first_missing(before.as_py(), after.as_py()))
 
     def _quotable(self, id_: int) -> tuple[Batch, int] | None:
-        """Return the batch and the row of a document that is not accounted for; None if it is too long to be quoted."""
+        """Return the batch and row of a document not yet accounted for; None if it is too long to be quoted."""
         for held in self._held:
             rows, _ = held.rows(np.array([id_], np.uint64))
             if len(rows):
@@ -292,7 +292,7 @@ class Ledger:
             raise FunctionFailed(what, show_id(int(B.ids(after)[row])), before.column("text")[row].as_py()[:60])
 
     def _check_order(self, ids: Ids) -> None:
-        """Raise AssertionError if the ids of returned documents do not ascend, from batch to batch too."""
+        """Raise AssertionError if the ids of returned documents do not ascend, within and across batches."""
         known = np.concatenate([self._last, ids])
         falls = np.flatnonzero(known[1:] <= known[:-1])
         if len(falls):
@@ -336,7 +336,7 @@ class Ledger:
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
-        """Mark ids as accounted for; yield each batch with the rows that it has, and whether it has each id.
+        """Mark ids as accounted for; yield each batch with the matching rows, and whether it has each id.
 
         `verb` is "returned" or "dropped". Raises AssertionError for a document not received, or accounted for already.
         """
@@ -367,7 +367,7 @@ class Ledger:
             raise AssertionError(msg)
 
     def _sources(self, ids: Ids) -> pa.StringArray:
-        """Return the source of each document that is not accounted for, null for others."""
+        """Return the source of each document not yet accounted for, null for other documents."""
         at, found_in, n = np.full(len(ids), -1), [pa.nulls(0, pa.string())], 0
         for held in self._held:
             rows, found = held.rows(ids)

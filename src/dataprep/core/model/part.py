@@ -112,7 +112,7 @@ class Part:
         max_window: the largest allowed window of zstd files, in bytes; 0 means 128 MiB.
         files_before: a number that is added to the file numbers in ids, after the stages, so that the ids of several
             Datasets remain unique.
-        given_in: the working directory in which relative paths of the slices were given. The key does not depend on
+        given_in: the working folder in which relative paths of the slices were given. The key does not depend on
             `forgotten`, `skips_bad`, `files_before` or `given_in`.
     """
 
@@ -145,7 +145,7 @@ class Part:
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given and the working directory has changed since then."""
+        """Raise PlanError if a relative path was given and the working folder has changed since then."""
         check_here(self.given_in, (piece.url for piece in self.slices))
         for stage in self.stages:
             stage.check_here()

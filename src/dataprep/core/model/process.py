@@ -17,7 +17,7 @@ T = TypeVar("T")
 _reading: Any = None  # the index of the slice that is read, which the parent sees
 _timeout = 0.0  # seconds for each file
 _kept: dict[Hashable, Any] = {}
-_LOCK = threading.RLock()  # what makes an object may use another one
+_LOCK = threading.RLock()  # creating an object may create another one
 
 
 def begin(reading: Any) -> None:

@@ -20,10 +20,10 @@ Batch: TypeAlias = pa.RecordBatch
 RowOf: TypeAlias = Callable[[int], tuple[Batch, int] | None]
 Quote: TypeAlias = tuple[int, int, str, str]  # as the first fields of an Example: rank, id, source, text
 
-QUOTED_BYTES = 1 << 20  # a longer document is not quoted, which would take time and memory
+QUOTED_BYTES = 1 << 20  # a longer document is not quoted, since this would take time and memory
 QUOTED_CHARS = 500  # held, of which statistics show `EXAMPLE_CHARS`: what a later stage masks may begin before the end
-ANCHORS = 24, 8  # characters that are equal where two texts are the same again
-LINE = 1_000  # characters within which the beginning of a line is looked for
+ANCHORS = 24, 8  # number of equal characters after which two texts count as the same again
+LINE = 1_000  # characters within which the beginning of a line is searched for
 
 
 @dataclass
@@ -127,10 +127,10 @@ def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
 
 
 def _same(a: str, i: int, b: str, j: int) -> int:
-    """Return the number of equal characters of two texts from `i` and `j` on."""
+    """Return the number of equal characters of two texts, starting at `i` and `j`."""
     low, high = 0, min(len(a) - i, len(b) - j)
     step = 64
-    while low < high:  # steps double while they are equal, and are halved after
+    while low < high:  # steps double while the texts are equal, and are then halved
         size = min(step, high - low)
         if a[i + low : i + low + size] == b[j + low : j + low + size]:
             low, step = low + size, step * 2
@@ -140,7 +140,7 @@ def _same(a: str, i: int, b: str, j: int) -> int:
 
 
 def _again(text: str, start: int, anchor: str) -> int:
-    """Return the first offset, `start` or later, at which `anchor` or a prefix of it occurs in a text; -1 if none."""
+    """Return the first offset from `start` on at which `anchor` or a prefix of it occurs in a text; -1 if none."""
     if len(anchor) < ANCHORS[0] and text.endswith(anchor):  # the end of both texts
         return max(start, len(text) - len(anchor))
     found = (text.find(anchor[:size], start) for size in ANCHORS)
@@ -148,7 +148,7 @@ def _again(text: str, start: int, anchor: str) -> int:
 
 
 def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return an equal range that begins with a line, if there is one: of `A|B A|` this is `|A B|A`."""
+    """Return an equivalent range that begins at a line start, if one exists: for `A|B A|`, it is `|A B|A`."""
     line = text.rfind("\n", max(0, start - LINE), start) + 1
     back = start - line
     if 0 < back < LINE and text[line:start] == text[end - back : end]:
@@ -157,7 +157,7 @@ def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _word_end(text: str, at: int) -> int:
-    """Return the end of the word at `at`, at least one character further."""
+    """Return the end of the word at `at`, at least one character further on."""
     at += 1
     while at < len(text) and not text[at].isspace():
         at += 1

@@ -48,7 +48,7 @@ class Slice:
         return files.open_read(self.url)
 
     def recipe(self) -> Any:
-        """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""
+        """Return the values that identify this slice in hashes: content, number, range, source, and `unread`."""
         left_out = self.unread is not None and self.unread.reason == QUARANTINED
         named = self.fingerprint or hashes.fingerprint(self.url)
         return (named, self.file, self.start, self.stop, self.source, left_out)

@@ -39,7 +39,7 @@ class ScoredFilter(Stage):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The columns that `score` returns, as {name: type}; names begin with the filter's name, as in gopher_words."""
+        """The columns that `score` returns, as {name: type}; names begin with the filter's, as in gopher_words."""
         raise NotImplementedError
 
     @property

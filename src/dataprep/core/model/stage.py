@@ -31,16 +31,16 @@ class Declared:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
-    given_in: str  # the working folder in which the object was made, which its relative paths mean
+    given_in: str  # the working folder in which the object was created, to which its relative paths refer
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Return a new object that notes the working folder; a copy in another process has its original's folder."""
+        """Return a new object that records the working folder; a copy in another process keeps the original's."""
         made = super().__new__(cls)
         object.__setattr__(made, "given_in", here())
         return made
 
     def check_here(self) -> None:
-        """Raise PlanError if a parameter is a file's relative path and the working directory has changed since then."""
+        """Raise PlanError if a parameter is a file's relative path and the working folder has changed since then."""
         if self.given_in != here():
             known = fields(self) if is_dataclass(self) else tuple[Any, ...]()
             values = [getattr(self, one.name) for one in known if one.init]
@@ -139,7 +139,7 @@ class Head(Stage):
     max_bytes: int
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the first batches, until they have `max_bytes` of text together."""
+        """Yield the first batches, until they contain `max_bytes` of text in total."""
         left = self.max_bytes
         for batch in batches:
             yield batch

@@ -20,13 +20,13 @@ from dataprep.shown import stats_table
 if TYPE_CHECKING:
     from rich.console import Group
 
-REASONS_SHOWN = 3  # in a sentence
+REASONS_SHOWN = 3  # drop reasons in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
-OTHER = "other"  # the rule of what a stage cut without stating a rule
+OTHER = "other"  # the rule of cuts by a stage that states no rule
 LARGE = 100  # documents of a source whose losses may be an alarm
-DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; less is an alarm
+DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; if a smaller share is kept, there is an alarm
 
 
 @dataclass
@@ -349,7 +349,7 @@ class Stats:
         return found[0]
 
     def __iadd__(self, other: Stats) -> Stats:
-        """Add the same pass over another shard, stage by stage; either may lack stages that the other has."""
+        """Add the statistics of the same pass over another shard, stage by stage; each may lack stages of the other."""
         mine = {stage.name: stage for stage in self.stages}
         order = [stage.name for stage in max((self.stages, other.stages), key=len)]
         for stage in other.stages:

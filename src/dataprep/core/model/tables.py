@@ -32,13 +32,13 @@ DROPS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("duplicate_of_dataset", pa.string()),  # the Dataset of the kept document; null: this one
+        pa.field("duplicate_of_dataset", pa.string()),  # the Dataset of the kept document; null: this Dataset
         pa.field("duplicate_of", pa.uint64()),
         pa.field("similarity", pa.float32()),
         pa.field("source", pa.string()),  # of the document; null if a later stage hides it
         pa.field("bytes", pa.int64()),  # of its text, as the stage received it
         pa.field("value", pa.float64()),  # the number that the rule compared
-        pa.field("label", pa.string()),  # what a classifier said
+        pa.field("label", pa.string()),  # the label that a classifier assigned
     ]
 )
 CUTS = pa.schema(
@@ -51,7 +51,7 @@ CUTS = pa.schema(
         pa.field("duplicate_of", pa.uint64()),  # the document of the first occurrence, and its bytes there
         pa.field("duplicate_of_start", pa.int64()),
         pa.field("duplicate_of_end", pa.int64()),
-        pa.field("reason", pa.string()),  # the rule that cut; null: the stage has one rule
+        pa.field("reason", pa.string()),  # the rule that cut the span; null: the stage has only one rule
         pa.field("source", pa.string()),
     ]
 )
@@ -59,13 +59,13 @@ UNREAD = pa.schema(
     [
         pa.field("file", pa.string(), nullable=False),  # as `dp.read` listed it
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("offset", pa.int64()),  # decompressed bytes; null: nothing of the file was read
+        pa.field("offset", pa.int64()),  # decompressed bytes; null: no part of the file was read
         pa.field("detail", pa.string()),
     ]
 )
 UNREADABLE, EMPTY, QUARANTINED = "unreadable", "empty", "quarantined"  # reasons of UNREAD
 BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
-BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger knows
+BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger can fill
 VERDICTS = pa.schema([field for field in DROPS if field.name not in BY_LEDGER])
 SPANS = pa.schema([field for field in CUTS if field.name not in BY_LEDGER])
 ID = pa.schema([DROPS.field("id")])
@@ -84,7 +84,7 @@ JOINED = "joined"  # the reason of a message that became part of the document `d
 NOBODY = np.uint64(2**64 - 1)  # `duplicate_of` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
-IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
+IDS = (0, 2**64 - 1)  # the smallest and the largest possible id
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
 AnyRow = TypeVar("AnyRow")
@@ -103,7 +103,7 @@ def new_rows(schema: pa.Schema, /, **columns: Any) -> pa.RecordBatch:
     wrong += [field.name for field in known if not field.nullable and field.name not in columns]
     if wrong:
         needed = ", ".join(f"{field.name}{' (optional)' if field.nullable else ''}" for field in known)
-        msg = f"the columns of a table must be {needed}; wrong or not given: {', '.join(wrong)}"
+        msg = f"the columns of a table must be {needed}; wrong or missing: {', '.join(wrong)}"
         raise TypeError(msg)
     n = len(next(iter(columns.values())))
     arrays = [_array(columns.get(field.name), field.type, n) for field in known]

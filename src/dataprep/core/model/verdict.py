@@ -48,7 +48,7 @@ class Verdict(Stage):
 
 
 def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterator[tuple[Batch, Mapping[str, pa.Array]]]:
-    """Yield each batch with the table's columns for its documents; no columns if the table has none of them."""
+    """Yield each batch with the table's columns for its documents; no columns if the table contains none of them."""
     with RangeReader(url, schema) as table:
         for batch in batches:
             rows = table.of(batch)

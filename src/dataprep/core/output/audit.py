@@ -104,7 +104,7 @@ def audit(
         msg = f"{folder} is incomplete and must not be shared: a private name or number is left in {leaks[0]}{more}; "
         msg += "hide or drop that column or text"
         is_address = _ADDRESS.search(leaks[0])
-        msg += ", or replace all addresses and numbers by pii=True" if is_address else ""
+        msg += ", or replace all addresses and numbers with pii=True" if is_address else ""
         msg += ", or list the word in common= if it is not private"
         raise Leak(msg)
     return left
@@ -126,7 +126,7 @@ def _walk(folder: str, without: set[str]) -> Iterator[str]:
 
 
 def _search(search: Search, scans: Mapping[str, Scan], url: str) -> tuple[str | None, Counter[str]]:
-    """Return the first leak of a file in words, and the private strings in it that may stay."""
+    """Return the first leak in a file, as text, and the private strings in it that a rule allows."""
     scan = next((scan for end, scan in scans.items() if url.endswith(end)), strings_of)
     left: Counter[str] = Counter()
     for strings in scan(url):

@@ -15,7 +15,7 @@ from .state import TOKENS, Origin, OriginFile, Recipe
 ZSTD = "zstd"  # the codec if none is stated
 UNKNOWN = "its input or its code has changed"
 UNLISTED = f"{UNKNOWN}; it is not known which, since no input files are listed, for example because a stage hides them"
-LONGEST = 60  # characters of a value that are shown
+LONGEST = 60  # characters of a value in a message
 SHOWN = 5  # names of files in a sentence
 SEALED = "Sealed"  # the reader of shards of Datasets
 
@@ -59,7 +59,7 @@ Place = tuple[str, int | None, str]  # URL, or folder of a Dataset; number; sour
 
 
 def _files_by_place(origin: Origin) -> dict[Place, dict[str, str]]:
-    """Return the fingerprints of the input files, as {place: {URL: fingerprint}}; of a Dataset, all shards are one."""
+    """Return the fingerprints of the input files, as {place: {URL: fingerprint}}; a Dataset's shards form one place."""
     sealed = [(one or {}).get("name") == SEALED for one in origin.readers]
     found: dict[Place, dict[str, str]] = {}
     for row in origin.files:
@@ -121,12 +121,12 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
-    if [one["label"] for one in old] == [TOKENS]:  # who made them is not stated, nor are all settings
+    if [one["label"] for one in old] == [TOKENS]:  # the record does not state who made them, nor all settings
         (known,) = (one["fields"] for one in old)
         old = [{**one, "fields": {n: known.get(n, v) for n, v in one["fields"].items()}} for one in new]
     names = [[one["label"] for one in stages] for stages in (old, new)]
     if names[0] != names[1]:
-        return f"its stages are {_listed(names[0])}, and now {_listed(names[1])}"
+        return f"its stages were {_listed(names[0])} and are now {_listed(names[1])}"
     for was, now in zip(old, new, strict=True):
         for name in [*dict.fromkeys([*was["fields"], *now["fields"]])]:
             values = [_value(stage["fields"].get(name)) for stage in (was, now)]
@@ -138,7 +138,7 @@ def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str
 
 
 def _codec(old: str | None, new: str | None) -> str:
-    return "" if old == new else f"its codec is {old or ZSTD!r}, and now {new or ZSTD!r}"
+    return "" if old == new else f"its codec was {old or ZSTD!r} and is now {new or ZSTD!r}"
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -167,13 +167,13 @@ def spelled(description: Mapping[str, Any]) -> str:
 
 
 def _files(before: Origin | None, now: Origin | None) -> str:
-    """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
+    """Return the first input file that is new, missing or changed; empty if there is none, or if none is known."""
     changes = compared(before, now)
     if changes is None:
         return ""
     found = [
-        ("is new", changes.new), ("is not in the input any more", changes.gone),
-        ("is empty now, or cannot be opened", changes.unreadable), ("has other content", changes.changed),
+        ("is new", changes.new), ("is no longer in the input", changes.gone),
+        ("is empty now, or cannot be opened", changes.unreadable), ("has different content", changes.changed),
     ]  # fmt: skip
     what, urls = next(((what, urls) for what, urls in found if urls), ("", ()))
     more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""

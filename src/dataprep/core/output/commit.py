@@ -192,7 +192,7 @@ class Output(Generic[T]):
         and `replace` is False; InUse if another process is writing into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
-            if files.is_local(self.url):  # a failure, or the end of the process, which came after the last file
+            if files.is_local(self.url):  # a failure, or the end of the process after the last file
                 failure.forget(files.path_of(self.url))
                 lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
@@ -208,9 +208,9 @@ class Output(Generic[T]):
 
     @contextlib.contextmanager
     def _old_result_said(self, wanted: Wanted) -> Iterator[None]:
-        """Log a warning if an error leaves a result that the wanted one was to take out of the folder.
+        """Log a warning if an error leaves a result in the folder that the wanted result was to remove.
 
-        After a refusal, which comes before any work, nothing unfinished is left.
+        If the run is rejected before any work, no unfinished work is left.
         """
         try:
             yield
@@ -225,7 +225,7 @@ class Output(Generic[T]):
             raise
 
     def _private(self, wanted: Wanted, found: Recipe | None) -> bool:
-        """Return whether the result before must not be kept once the wanted one is complete."""
+        """Return whether the previous result must not be kept once the wanted result is complete."""
         return wanted.private or (found is not None and found.forgotten != wanted.recipe.forgotten)
 
     def _work(self, wanted: Wanted, found: T | None, earlier: Sequence[Folder] = ()) -> Work[T]:
@@ -240,7 +240,7 @@ class Output(Generic[T]):
         return dataclasses.replace(wanted.recipe, generation=generation, keeps=keeps)
 
     def _found(self, recipe: Recipe, *, whole: bool) -> T | None:
-        """Open the result of `recipe` if the folder has it; None if it does not, or if files of it are damaged."""
+        """Open the result of `recipe` if the folder contains it; None if it does not, or if some files are damaged."""
         folder = Folder(self.url)
         if not folder.is_sealed or not recipe.is_same(folder.recipe):
             return None
@@ -255,7 +255,7 @@ class Output(Generic[T]):
         return found
 
     def _recover(self, wanted: Wanted) -> None:
-        """Finish a commit that was killed, and remove the files that the last commit replaced."""
+        """Complete a killed commit, and remove the files that the last commit replaced."""
         folder, begun = Folder(self.url), Folder(self.url).unfinished
         recipe = begun.recipe
         is_ready = files.exists(begun.path(MANIFEST))
@@ -270,15 +270,15 @@ class Output(Generic[T]):
         owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
     def _remove_begun(self, wanted: Wanted) -> None:
-        """Remove the work on another result, as the wanted one is finished; its steps too, if they must not be kept."""
+        """Remove the work on another result, as the wanted one is finished; also its steps if they must not be kept."""
         owned.remove(self.url, [UNFINISHED])
         if wanted.private:
             owned.remove(self.url, _steps_but(Folder(self.url), sorted(wanted.steps)))
 
     def _prepare(self, wanted: Wanted, *, replace: bool) -> list[Folder]:
-        """Check that the folder may be written, and remove unfinished work that is of no use.
+        """Check that the folder may be written, and remove unfinished work that cannot be used.
 
-        Returns the folders of earlier results of which finished parts may be kept.
+        Returns the folders of earlier results whose finished parts may be kept.
         """
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun = folder.recipe, folder.unfinished.recipe
@@ -310,7 +310,7 @@ class Output(Generic[T]):
 
         - names: the names of the files in the folder.
         """
-        if kind == TOKENS:  # beside which other files may be
+        if kind == TOKENS:  # other files may be next to it
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
             return owned.foreign(self.url, own)
@@ -328,22 +328,22 @@ class Output(Generic[T]):
         changes = compared(home.origin_as_given, wanted.origin) if is_alike else None
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, recipe, wanted.origin)
-            msg = f"{self.url} was made by another recipe or from other input ({what})"
+            msg = f"{self.url} was made by a different recipe or from different input ({what})"
             msg += "; choose another folder as out, or replace=True"
             raise StaleOutput(msg)
         if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
-            what = f"{changes.changed[0]} changed, and documents of it were forgotten by their positions in it"
+            what = f"{changes.changed[0]} changed, but some of its documents were forgotten by position"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
         works = [None if origin is None else origin.work for origin in (home.origin_as_given, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
-            then = "recreating their parts" if changes.same else "keeping the parts that are the same"
+            then = "recreating their parts" if changes.same else "keeping the unchanged parts"
             log.warning("%s", changes.sentence(wanted.again or then))
         elif works[0] != works[1]:
             self._check_room()
 
     def _check_room(self) -> None:
-        """Raise PlanError if the disk has no room for a second result of the size of the one in the folder."""
+        """Raise PlanError if the disk lacks space for a second result of the size of the existing one."""
         old = Folder(self.url).readable
         if old is None or not files.is_local(self.url):
             return
@@ -351,7 +351,7 @@ class Output(Generic[T]):
         if needed > free:
             msg = (
                 f"the result in {self.url} is kept until the new one is complete, which needs about {decimal(needed)}, "
-                f"but only {decimal(free)} of disk space are free; free some space, or remove the result first "
+                f"but only {decimal(free)} of disk space is free; free some space, or remove the result first "
                 f"(`dataprep prune --all {self.url}`)"
             )
             raise PlanError(msg)
@@ -364,7 +364,7 @@ def _is_left(out: str) -> bool:
 
 
 def _swap_in(out: str) -> None:
-    """Move the files of the finished work to their places, and last the manifest, which changes the result."""
+    """Move the files of the finished work to their final paths, and the manifest last, which changes the result."""
     begun = Folder(out).unfinished
     manifest = begun.complete
     moves = [(url, files.join(out, owned.relative(url, begun.url))) for url in owned.ours(out, [UNFINISHED])]
@@ -388,7 +388,7 @@ def _settle(out: str) -> None:
     _settle_receipts(folder, begun)
     owned.remove(out, _steps_but(folder, keeps))
     owned.remove(out, [files.join(UNFINISHED, name) for name in files.listdir(begun.url) if name != RECIPE])
-    if files.exists(begun.path(RECIPE)):  # last, since it tells a repeated call what to do
+    if files.exists(begun.path(RECIPE)):  # last, since a repeated call needs it to know what to do
         owned.move((begun.path(RECIPE), folder.path(RECIPE)))
     owned.remove(out, [UNFINISHED, PRUNED])
     owned.settle(out)
@@ -411,7 +411,7 @@ def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
 
 
 def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
-    """Return the paths of the steps in a folder that do not stay.
+    """Return the paths of the steps in a folder that are not kept.
 
     - keeps: see `Recipe`.
     """
@@ -419,7 +419,7 @@ def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
 
 
 def _settle_receipts(folder: Folder, begun: Folder) -> None:
-    """Move the receipts of the work to their places, and remove those of parts that no longer exist."""
+    """Move the receipts of the work to their final paths, and remove those of parts that no longer exist."""
     for url in begun.receipts():
         new = folder.path(RECEIPTS, files.name_of(url))
         record = receipts.found(url)

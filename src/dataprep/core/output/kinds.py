@@ -92,7 +92,7 @@ def _recipe(url: str) -> str | None:
 
 
 def _names(url: str) -> set[str]:
-    """Return the names in a folder; those of a result whose files are being moved there, too."""
+    """Return the names in a folder, including those of a result whose files are being moved there."""
     if not is_path(url):
         from dataprep.store import files
 
@@ -104,9 +104,9 @@ def _names(url: str) -> set[str]:
 
 
 def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
-    """Return the JSON object in a file; {} if there is none or it is damaged.
+    """Return the JSON object in a file; {} if the file is missing or damaged.
 
-    - checksum: whether it must have one.
+    - checksum: whether the file must have a checksum.
     """
     with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
         if is_path(url):
@@ -121,6 +121,6 @@ def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
 
 
 def _is_own(url: str) -> bool:
-    """Return whether the journal of the folder around a local file names it."""
+    """Return whether the journal of the folder that contains a local file lists it."""
     journal = journal_of(url) if is_path(url) else None
     return journal is not None and os.path.abspath(url) in journaled(journal)

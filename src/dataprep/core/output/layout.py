@@ -44,7 +44,7 @@ INPUT = "input"
 KEPT_STEP = 99  # the number of the step that keeps dropped documents
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
-LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
+LOCK = "mixture.lock.json"  # the plan of a mixture, next to its token shards
 PRUNED = "pruned.json"  # the manifest of a saved input of which `dataprep prune` left only the tables
 DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
 DATASET_FILES = {
@@ -180,7 +180,7 @@ class Folder:
 
     @property
     def origin(self) -> Origin | None:
-        """The input files, by paths that are valid in this working directory; None if they are hidden or unknown."""
+        """The input files, by paths that are valid in this working folder; None if they are hidden or unknown."""
         found = self.origin_as_given
         return None if found is None else from_here(found)
 
@@ -326,13 +326,13 @@ def home_of(url: str) -> Folder | None:
 
 
 def from_here(origin: Origin) -> Origin:
-    """Return the input files with paths relative to this working directory, not to the one in which they were given."""
+    """Return the input files with paths relative to this working folder, not to the one in which they were given."""
     if not origin.given_in or origin.given_in == here():
         return origin
     shards: dict[str, Mapping[str, str]] = {}
 
     def is_shard(url: str, fingerprint: str) -> bool:
-        """Return whether a shard has the stated content; of another file, readers compare the content themselves."""
+        """Return whether a shard has the stated content; for other files, readers compare the content themselves."""
         if (home := home_of(url)) is None:
             return True
         if home.url not in shards:

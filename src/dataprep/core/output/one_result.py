@@ -16,9 +16,9 @@ from dataprep.store import beside, files, lease
 from .layout import MANIFEST, RECIPE, Folder, inside, replaced
 
 T = TypeVar("T")
-Records = Mapping[str, object]  # what is another value for each record after it was replaced
+Records = Mapping[str, object]  # for each record, a value that differs after the record was replaced
 FIXED = ("tokenizer.json", "receipt.json", "preset.json")  # records of results with fixed file names
-TRIES = 5  # to open a result that is replaced meanwhile
+TRIES = 5  # attempts to open a result that is replaced meanwhile
 
 
 @contextlib.contextmanager
@@ -63,12 +63,12 @@ def opened(url: str, opens: Callable[[], T]) -> T:
 
 
 def _homes(url: str) -> list[str]:
-    """Return the folders of results: `url` itself, or those inside a folder without records."""
+    """Return the folders of results: `url` itself, or those inside it if it has no records."""
     return [url] if _records(url) or not files.is_dir(url) else [url, *inside(url)]
 
 
 def _is_in_commit(home: str) -> bool:
-    """Return whether a process moves files: the new ones before the manifest is replaced, the old ones after it."""
+    """Return whether a process is moving files: new ones before the manifest is replaced, or old ones after it."""
     begun = Folder(home).unfinished
     if not files.is_local(home) or (recipe := begun.recipe) is None:
         return False

@@ -85,7 +85,7 @@ def begin(out: str) -> None:
                 if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
                     begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
-            state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
+            state = "it is a broken link" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
             msg = f"{out} cannot be written ({state}); choose another folder as out"
             raise PlanError(msg) from e
 
@@ -108,7 +108,7 @@ def refuse(out: str, others: Sequence[str]) -> None:
     """Raise StaleOutput, naming the first file, if foreign files in `out`, `others`, block the result."""
     if others:
         mine, not_mine = _divided(out, others[:1])
-        what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
+        what = "which belongs to another result" if mine and not not_mine else "which dataprep did not write"
         msg = f"{out} holds {others[0]}, {what}; choose another folder as out"
         raise StaleOutput(msg)
 
@@ -134,7 +134,7 @@ def check_file(url: str, what: str, *begins: str) -> None:
 
 
 def _has_fields(url: str, begins: Sequence[str]) -> bool:
-    """Return whether a file is JSON with a right checksum, and has the fields that one of the beginnings names."""
+    """Return whether a file is JSON with a valid checksum, and has the fields that one of the beginnings names."""
     fields = [set(re.findall(r'"(\w+)"', begin)) for begin in begins if begin.startswith("{")]
     with contextlib.suppress(DataprepError):
         found = files.read_state(url) if fields else {}
@@ -143,7 +143,7 @@ def _has_fields(url: str, begins: Sequence[str]) -> bool:
 
 
 def _is_listed(url: str) -> bool:
-    """Return whether the journal around a file, which may be damaged, lists it."""
+    """Return whether the journal that applies to a file, and may be damaged, lists it."""
     path = os.path.abspath(files.path_of(url)) if files.is_local(url) else ""
     journal = journal_of(path) if path else None
     return journal is not None and path in journaled(journal)
@@ -199,7 +199,7 @@ def move(*moves: tuple[str, str]) -> None:
         note(*(new for _, new in local))
         for old, new in local:
             if os.path.isdir(new):
-                state = "is a folder, where a file of the result belongs"
+                state = "is a folder, but the result needs a file there"
                 msg = f"{new} {state}; remove it, or choose another folder as out"
                 raise StaleOutput(msg)
             try:
@@ -249,7 +249,7 @@ def remove_all(url: str) -> tuple[int, list[str]]:
         freed = remove(url, files.listdir(url))
         left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
         for home in emptied:
-            with contextlib.suppress(FileNotFoundError):  # the journal of a folder around it listed it
+            with contextlib.suppress(FileNotFoundError):  # the journal of a parent folder listed it
                 os.unlink(os.path.join(home, JOURNAL))
     for home in emptied:  # without the lease, which is a file
         remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
@@ -265,7 +265,7 @@ def homes(url: str) -> list[str]:
 def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the files under `names` that dataprep wrote, including unfinished ones, and the foreign files.
 
-    Journals come last, since a call after a killed call needs them to identify the files of dataprep.
+    Journals come last, since after a killed call, the next call needs them to identify dataprep's files.
     """
     local = files.is_local(out)
     out = os.path.abspath(files.path_of(out)) if local else out
@@ -281,7 +281,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_copied(out: str, ours: set[str]) -> bool:
-    """Return whether a folder around which there is a journal was copied there, without a journal of its own.
+    """Return whether a folder was copied, without a journal of its own, into a folder with a journal.
 
     - ours: the files that the journals list, without the manifest, which describes the content of the folder.
     """
@@ -290,7 +290,7 @@ def _is_copied(out: str, ours: set[str]) -> bool:
 
 
 def _files(url: str) -> Iterator[str]:
-    """Yield the files of a folder at any depth, hidden ones too, or the file itself; links are not followed."""
+    """Yield the files of a folder at any depth, including hidden ones, or the file itself; links are not followed."""
     if not files.is_local(url):
         yield from files.expand(url)
         for hidden in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
@@ -339,14 +339,14 @@ def _named_by_receipts(out: str) -> set[str]:
 
 
 def _result(home: str) -> str:
-    """Return the folder of the result that the files in the folder `home` are part of, or will be."""
+    """Return the folder of the result to which the files in the folder `home` belong, or will belong."""
     return home.removesuffix(f"/{UNFINISHED}").removesuffix(f"/{REPLACED}")
 
 
 def _record(url: str) -> dict[str, Any]:
     try:
         found = files.read_json(url) if not files.is_local(url) or os.path.isfile(url) else {}
-    except (DataprepError, OSError):  # not one of ours, or cut
+    except (DataprepError, OSError):  # not a journal of ours, or truncated
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -359,6 +359,6 @@ def relative(url: str, out: str) -> str:
     """Return the path of a file relative to the folder `out`."""
     if files.is_local(out):
         home = os.path.abspath(files.path_of(out))
-    else:  # of a remote URL there may be several spellings
+    else:  # a remote URL can be spelled in several ways
         url, home = files.fs_of(url)[1], files.fs_of(out)[1]
     return url.removeprefix(home.rstrip("/")).lstrip("/")

@@ -107,7 +107,7 @@ _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "list": list, "
 
 
 def _read(value: Any, one: Any, url: str) -> Any:
-    """Return the value of a field; raise CorruptShard if it is not of the type of the field."""
+    """Return the value of a field; raise CorruptShard if it does not have the field's type."""
     name = str(one.type).partition("[")[0].partition(" ")[0]
     if "of" in one.metadata:
         if not isinstance(value, list):

@@ -84,7 +84,7 @@ def _keep(staging: Staging, number: int, url: str) -> None:
 
 
 def _linked(staging: Staging, number: int, url: str, record: dict[str, Any]) -> dict[str, Any] | None:
-    """Give the files of a part of another number or folder a second name, without a copy of them."""
+    """Create links to the files of a part with another number or in another folder, instead of copying them."""
     shards = {files.name_of(one["name"]): n for n, one in enumerate(record["shards"])}
     names = {}
     for one in record["files"]:

@@ -229,7 +229,7 @@ class Origin(StateRecord):
         readers: each reader as a JSON object; None for a reader that is not part of this package.
         work: a hash of the readers and stages, which does not depend on the input files.
         sources: the folders of token shards of a mixture.
-        given_in: the working directory in which the relative paths were given; None if there are no relative paths.
+        given_in: the working folder in which the relative paths were given; None if there are no relative paths.
     """
 
     format: int = FORMAT

@@ -34,7 +34,7 @@ class Account:
         unread: the files that were not read.
         saved: the folders of the Estimators' saved inputs, relative to the output folder.
         fits: the facts of each Estimator.
-        searches: the searches for private strings; the result must contain none that they find.
+        searches: the searches for private strings, none of which may be in the result.
     """
 
     def __init__(self, docs: Dataset) -> None:
@@ -48,7 +48,7 @@ class Account:
             self._enter(stage)
 
     def save(self, folder: str, docs: Dataset) -> None:
-        """Continue with the documents that a pass saved in a step's folder; its list of unread files is complete."""
+        """Continue with the documents that a pass saved in a step's folder, and with its full list of unread files."""
         self.unread = [*(self.unread if self.earlier else ()), *docs.unread_rows]
         self.earlier.append(docs.stats)
         self.saved.append(folder)
@@ -67,7 +67,7 @@ class Account:
         self._enter(stage)
 
     def _enter(self, stage: Stage) -> None:
-        """Add a stage; if everything before it is private, names and quotations of it are removed or masked."""
+        """Add a stage; if everything before it is private, remove or mask its names and quotations."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:

@@ -109,13 +109,13 @@ def given_to(runner: Runner, docs: Dataset) -> Dataset:
 
 
 def sees_all(runner: Runner) -> bool:
-    """Return whether `runner` reads its whole input: it is not a trial, or the samples of the trial are complete."""
+    """Return whether `runner` reads its whole input: it is not a trial, or the trial's samples are complete."""
     trial = trial_of(runner)
     return trial is None or trial.share == 1.0
 
 
 def place_of(out: str, runner: Runner | None) -> str:
-    """Return the folder `out`; as an absolute path if workers may be on other machines, with other current folders."""
+    """Return the folder `out`; an absolute path if workers may be on other machines with other working folders."""
     is_apart = isinstance(context_of(runner).runner, (Ray, Queue)) and files.is_local(out)
     return os.path.abspath(files.path_of(out)) if is_apart else out
 
@@ -136,6 +136,6 @@ def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: boo
     elif n_bytes + WORKER_BYTES > memory_of(runner):
         msg = (
             f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, but only {decimal(memory_of(runner))} are allowed; {instead}"
+            f"of a worker, but only {decimal(memory_of(runner))} is allowed; {instead}"
         )
         raise PlanError(msg)

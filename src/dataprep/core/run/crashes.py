@@ -7,8 +7,8 @@ from typing import Any
 
 from dataprep.errors import WorkerDied
 
-ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
-MAX_CRASHES = 2  # of workers that did nothing else
+ATTEMPTS = 3  # attempts at an item whose worker died, or that met network errors
+MAX_CRASHES = 2  # deaths of workers that ran no other item
 
 
 class Quarantined(WorkerDied):
@@ -23,7 +23,7 @@ class Quarantined(WorkerDied):
 
 
 def _check(item: Any, index: int, why: str) -> None:
-    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which ended a worker twice."""
+    """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which killed a worker twice."""
     if getattr(item, "skips_bad", False) and 0 <= index < len(item.slices):
         raise Quarantined(item.slices[index], why)
 

@@ -60,7 +60,7 @@ class PlannedStage:
 
     @property
     def name(self) -> str:
-        """The name of the folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
+        """The name of the folder inside OUT/steps: number, label and beginning of the key, joined by hyphens."""
         return self.folder.name
 
     @property
@@ -231,17 +231,17 @@ def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
         if missing:
             msg = (
                 f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
-                f"stage has (there are {', '.join(columns)}); to make it from a field of the input's metadata, use "
+                f"stage has (available: {', '.join(columns)}); to make it from a field of the input's metadata, use "
                 f"dp.read(..., columns={missing}); the parameters of a function are named after columns"
             )
             raise PlanError(msg)
         if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
-            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; set annotate='another_'"
+            msg = f"{stage.name} adds {', '.join(twice)}, which already exists; set annotate='another_'"
             raise PlanError(msg)
         columns += stage.adds
         if isinstance(stage, Stage):
             if decided and isinstance(stage, Filter):
-                danger = "filters after %s and may drop the only copy left of a document; put it before"
+                danger = "filters after %s and may drop the only remaining copy of a document; put it before"
                 log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
         elif not stage.adds:
             decided = stage.name

@@ -72,6 +72,6 @@ def _name(docs: Dataset, piece: Slice) -> str:
 
 
 def _decided(out: str) -> Mapping[str, str]:
-    """Return the reason of each decision, by content hash and start of the slice."""
+    """Return the reason for each decision, by content hash and start of the slice."""
     found = Quarantine.found(files.join(out, NAME))
     return {} if found is None else found.slices  # a damaged list is decided again

@@ -24,6 +24,8 @@ from dataprep.store.claims import Watch, claim
 from dataprep.store.place import here
 
 OFFSET = struct.Struct("<q")
+PROGRAM = uuid.uuid4().hex  # of this process, in which each module was imported once
+STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
 
 def versions() -> dict[str, str]:
@@ -46,7 +48,7 @@ class Withdrawn(DataprepError):
 
 @dataclass(frozen=True)
 class SentTask:
-    """A task that runs in another process, with the working directory and module search path of the sending program."""
+    """A task that runs in another process, with the working folder and module search path of the sending program."""
 
     path: tuple[str, ...]
     folder: str
@@ -59,9 +61,14 @@ class SentTask:
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
     def enter(self) -> None:
-        """Extend the module search path, and change to the working directory if it exists."""
-        sys.path.extend(one for one in self.path if one not in sys.path)
-        with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+        """Search modules where the program that sent the task does, and change to the working folder if it exists.
+
+        The program's own folders come first, so that a module of the same name elsewhere does not replace theirs.
+        """
+        names = [os.path.basename(one) for one in self.path]
+        own = self.path[: names.index(STDLIB)] if STDLIB in names else ()
+        sys.path[:] = dict.fromkeys((*own, *sys.path, *self.path))
+        with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
             os.chdir(self.folder)
 
     def __call__(self, item: Any) -> Any:
@@ -74,18 +81,26 @@ class SentTask:
 
 
 class Terms(NamedTuple):
-    """The versions of the Runner's process, the number of items, and the time limit per file in seconds."""
+    """What a worker must know before it takes an item.
+
+    Attributes:
+        versions: the versions of the Runner's process.
+        items: the number of items.
+        timeout: the seconds that a task may take for a file.
+        program: a name of the Runner's process.
+    """
 
     versions: dict[str, str]
     items: int
     timeout: float | None
+    program: str
 
 
 @dataclass(frozen=True)
 class Job:
     """The files of one call of `map`.
 
-    - `stated`, written last: the versions, the number of items, and the time limit;
+    - `stated`, written last: the `Terms`;
     - `task`, `items`, `offsets`: the pickled task, all pickled items, and the byte at which each item begins;
     - `runner`: updated as long as the Runner lives;
     - `claims/INDEX.ATTEMPT`: updated as long as the worker that processes the item lives;
@@ -110,7 +125,7 @@ class Job:
         ):  # fmt: skip
             files.write_bytes(job.at(name), content)
         claim(job.at("runner"))
-        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout)))
+        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout, PROGRAM)))
         return job
 
     def at(self, *names: str) -> str:

@@ -24,8 +24,8 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
-SHORT, LONG = 0.005, 0.5  # seconds between two looks for a result
-PATIENCE = 60.0  # seconds without a change after which a process counts as dead
+SHORT, LONG = 0.005, 0.5  # seconds between two checks for a result
+PATIENCE = 60.0  # seconds without a change after which a process is considered dead
 ALONE = 15.0  # seconds without a worker after which the user is told
 
 
@@ -36,7 +36,7 @@ def queue_folder(url: str) -> str:
         raise PlanError(msg)
     path = os.path.abspath(files.path_of(url))
     if os.path.lexists(path) and not os.path.isdir(path):
-        msg = f"the queue {url} must be a folder, and is a file"
+        msg = f"the queue {url} must be a folder, but is a file"
         raise PlanError(msg)
     return path
 
@@ -105,7 +105,7 @@ class Queue:
 
 
 class _Attended:
-    """Looks after the workers of a job: tells the user if there is none, or if one refuses the job."""
+    """Monitors the workers of a job: tells the user if there is none, or if one rejects the job."""
 
     def __init__(self, queue: str, job: Job) -> None:
         self.queue, self.job = queue, job
@@ -115,19 +115,19 @@ class _Attended:
         self.next = 0.0
 
     def look(self) -> None:
-        """Look at the workers, once a second at most."""
+        """Check the workers, at most once a second."""
         now = time.monotonic()
         if now < self.next:
             return
         self.next = now + 1
         if self.job.is_ended:
-            msg = f"the job {self.job.url} was removed while this process did not answer; run again"
+            msg = f"the job {self.job.url} was removed while this process was unresponsive; run again"
             raise WorkerDied(msg)
         for name in files.listdir(self.job.at("refused")):
             if name not in self.refused:
                 self.refused.add(name)
                 with files.open_raw(self.job.at("refused", name)) as f:
-                    log.warning("a worker does no task: %s", f.read().decode())
+                    log.warning("a worker refuses all tasks: %s", f.read().decode())
         home = files.join(self.queue, "workers")
         if any(self.watch.silent(files.join(home, name)) < PATIENCE for name in files.listdir(home)):
             self.warn_at = now + ALONE

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
+import sysconfig
 import threading
 import time
 import uuid
@@ -23,8 +25,8 @@ from .queue_job import Job, difference
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local
 
-LOOK = 0.2  # seconds between two looks for tasks
-LISTED = 5.0  # seconds between two looks for tasks of dead workers
+LOOK = 0.2  # seconds between two checks for tasks
+LISTED = 5.0  # seconds between two checks for tasks of dead workers
 
 
 def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
@@ -52,7 +54,7 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
 
 @dataclass
 class _Taken:
-    """An item that this worker does."""
+    """An item that this worker is processing."""
 
     job: Job
     index: int
@@ -60,7 +62,7 @@ class _Taken:
 
     @property
     def claim(self) -> str:
-        """The URL of its claim."""
+        """The URL of the item's claim."""
         return self.job.claim_of(self.index, self.attempt)
 
 
@@ -70,9 +72,11 @@ class _Worker:
         self.memory = memory
         self.jobs: dict[str, _Tasks] = {}
         self.children: dict[float | None, Local] = {}  # by time limit
+        self.path = list(sys.path)
+        self.program = ""  # whose modules are imported here and in the children
 
     def work(self, idle: float | None) -> int:
-        """Do tasks until there was none for `idle` seconds; return how many were done."""
+        """Process tasks until none was available for `idle` seconds; return how many were done."""
         n, since = 0, time.monotonic()
         while idle is None or time.monotonic() - since < idle:
             taken = self._next()
@@ -92,6 +96,7 @@ class _Worker:
     def _do(self, taken: _Taken) -> None:
         job = taken.job
         timeout = job.stated.timeout
+        self._begin(job.stated.program)
         child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
         with self.beats.of(taken.claim), _withdrawn(job, child):
             answer: tuple[bytes | None, bytes | None]
@@ -101,7 +106,7 @@ class _Worker:
                 answer = (bytes(cloudpickle.dumps(result)), None)
             except Exception as e:  # noqa: BLE001 - raised again by the Runner
                 answer = (None, bytes(cloudpickle.dumps(portable(e))))
-            except BaseException:  # this worker is stopped: another one takes the task at once
+            except BaseException:  # this worker is stopped, so that another one can take the task at once
                 files.remove(taken.claim)
                 raise
             if not job.is_ended:
@@ -111,10 +116,32 @@ class _Worker:
             else:
                 files.remove(taken.claim)
 
+    def _begin(self, program: str) -> None:
+        """Forget the modules of the program before, since another one may have others of the same names."""
+        if program == self.program:
+            return
+        for child in self.children.values():
+            child.stop()
+        self.children.clear()
+        sys.path[:] = self.path
+        _forget_modules()
+        self.program = program
+
+
+def _forget_modules() -> None:
+    """Forget all imported modules but those that were installed with Python, and those of dataprep."""
+    kept = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is None or name.partition(".")[0] in ("dataprep", "__main__"):
+            continue
+        if not any(file.startswith(place + os.sep) for place in kept):
+            del sys.modules[name]
+
 
 @contextlib.contextmanager
 def _withdrawn(job: Job, child: Local) -> Iterator[None]:
-    """In the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
+    """Within the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
     done, watch = threading.Event(), Watch()
 
     def look() -> None:
@@ -146,7 +173,7 @@ class _Tasks:
         self.refused = False
 
     def take(self) -> _Taken | None:
-        """Claim an item that no live worker does, and return it; None if there is none."""
+        """Claim an item that no live worker is processing, and return it; None if there is none."""
         job = self.job
         if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
             if not any(job.busy(self.watch, PATIENCE)):
@@ -155,7 +182,7 @@ class _Tasks:
         if self.refused or job.is_ended or self._refuses():
             return None
         end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
-        end = job.stated.items if end is None else end  # behind an error, no item is begun
+        end = job.stated.items if end is None else end  # after an error, no item is begun
         while self.cursor < end:
             index, self.cursor = self.cursor, self.cursor + 1
             if claim(job.claim_of(index, 1)):
@@ -164,7 +191,7 @@ class _Tasks:
         return self._lost(end)
 
     def _lost(self, end: int) -> _Taken | None:
-        """Claim an item whose worker has died, or has given it back."""
+        """Claim an item whose worker has died or has returned the item."""
         now = time.monotonic()
         if now - self.listed < min(LISTED, PATIENCE):
             return None
@@ -183,7 +210,7 @@ class _Tasks:
         return None
 
     def _refuses(self) -> bool:
-        """Return whether this worker differs from the Runner in a version; the Runner is told."""
+        """Return whether a version of this worker differs from the Runner's; if so, inform the Runner."""
         differ = difference(self.job.stated.versions)
         self.refused = bool(differ)
         if differ:

@@ -30,7 +30,7 @@ ADVICE = "allow more memory, or run the task with Serial() to find what ends the
 
 @dataclass(frozen=True)
 class Ray:
-    """Runs tasks on a Ray cluster, over storage that all nodes can read; requires the extra `ray`.
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
 
     Args:
         address: the address of the cluster, as for `ray.init`.
@@ -89,7 +89,7 @@ class Ray:
         options = {"num_cpus": self.num_cpus, "resources": dict(self.resources or {}), "max_retries": self.max_retries}
         remote = ray.remote(**options)(_work_elsewhere)
         sent = cloudpickle.dumps(task)
-        most = n + (self.memory is None)  # one more: no worker waits
+        most = n + (self.memory is None)  # one extra, so that no worker is idle
         waiting = iter(enumerate(items))
         busy: dict[Any, int] = {}  # index of the item, by the reference of its task
         done: dict[int, bytes | Exception] = {}  # by index of the item
@@ -123,7 +123,7 @@ class Ray:
 def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:
     """Return the result of a task that has ended, or the error to raise.
 
-    - attempts: how often the task was begun if its workers ended.
+    - attempts: the number of times that the task was started while its workers ended.
     """
     known = ray.exceptions
     try:
@@ -146,7 +146,7 @@ def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Excep
 
 
 def _failed(item: Any, error: Exception) -> WorkerDied:
-    """Return the error to raise instead of an error of the cluster, which is about no document."""
+    """Return the error to raise in place of a cluster error that concerns no document."""
     what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
     return WorkerDied(f"Ray failed during the task {str(item)[:200]} ({what}); check the cluster, and run again")
 
@@ -154,7 +154,7 @@ def _failed(item: Any, error: Exception) -> WorkerDied:
 def _work_elsewhere(
     theirs: dict[str, str], path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None
 ) -> tuple[bytes, None] | tuple[None, bytes]:
-    """Run a task in a Ray worker, with the module search path and, if it exists, the working folder of the driver.
+    """Run a task in a Ray worker, with the driver's module search path and, if it exists, its working folder.
 
     Args:
         theirs: the versions of the driver.
@@ -162,21 +162,21 @@ def _work_elsewhere(
         folder: the working folder of the driver.
         task: the pickled task.
         item: the pickled item.
-        apart: the Runner in whose process the task runs; None: the task runs in the Ray worker itself.
+        apart: the Runner in whose process the task runs; None if the task runs in the Ray worker itself.
 
     Returns:
         The pickled result and None, or None and the pickled error: Ray would send an error as text, and ends the worker
         if this text is not UTF-8.
     """
     sys.path.extend(p for p in path if p not in sys.path)
-    with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+    with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
         os.chdir(folder)
     try:
         differ = difference(theirs)
         require(not differ, f"{platform.node()} has {differ}; install the same versions there, or pass runtime_env=")
         if apart is None:
             return work(task, item), None
-        own = kept(apart, lambda: apart)  # whose process later tasks use, too
+        own = kept(apart, lambda: apart)  # the process is reused by later tasks
         return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)])))), None
     except Exception as e:  # noqa: BLE001 - raised again by the driver
         return None, bytes(cloudpickle.dumps(portable(e)))

@@ -36,7 +36,7 @@ from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 T = TypeVar("T")
 R = TypeVar("R")
 
-WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
+WORKER_BYTES = 600 << 20  # the most memory that a worker needs (541 MB on 3 GB of text): benchmarks/RESULTS.md
 ADVICE = {
     TIME: "allow more time",
     **dict.fromkeys((MEMORY, "SIGKILL"), "use fewer workers, or Serial(), if memory ran out"),
@@ -147,7 +147,7 @@ class Serial:
     def __post_init__(self, timeout: float | None) -> None:
         check_memory(self.memory)
         if timeout is not None:
-            msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
+            msg = f"timeout={timeout!r} needs a worker process, but Serial has none; "
             msg += f"use dp.tools.Local(1, timeout={timeout!r})"
             raise PlanError(msg)
 
@@ -201,7 +201,7 @@ class Local:
         return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
 
     def start(self) -> None:
-        """Start the server of the processes in the background, if this system has one; the first task does it, too."""
+        """Start the server of the processes in the background, if this system has one; the first task also does so."""
         guard()
         start_server()
 
@@ -217,14 +217,14 @@ class Local:
                 while True:
                     try:
                         pool = self._own.started(workers)
-                        most = 1 if crashes.counts else workers + 1  # one more: none waits
+                        most = 1 if crashes.counts else workers + 1  # one extra, so that no worker is idle
                         while True:
                             busy = [future for _, future in running.values() if not future.done()]
                             free = len(busy) < most and _goes_on(running, workers)
                             if waiting and (free or wanted not in running):
                                 index, item = waiting[0]
                                 running[index] = (item, _submit(pool, task, item, self.timeout))
-                                waiting.popleft()  # not before: submit may find the pool broken
+                                waiting.popleft()  # not earlier: submit may find the pool broken
                             elif running[wanted][1].done():
                                 break
                             else:
@@ -255,7 +255,7 @@ class Local:
         self._own.stop()
 
     def _why(self, cause: str) -> str:
-        """Return a description of why a worker ended."""
+        """Return a description of the reason why a worker ended."""
         if cause == TIME:
             return f"a worker took longer than timeout={self.timeout:g} s"
         if cause == MEMORY:
@@ -277,7 +277,7 @@ def _goes_on(running: Mapping[int, tuple[Any, Future[bytes]]], workers: int) -> 
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
-    """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
+    """Return the future of a task. Raises BrokenProcessPool if a worker died, even while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
             return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here())
@@ -288,7 +288,7 @@ def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future
 
 
 def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
-    """Return the result of a task; after a network error it is tried twice more."""
+    """Return the result of a task; after a network error, it is retried twice."""
     try:
         return task(item)
     except NETWORK as e:
@@ -300,7 +300,7 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 
 
 def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
-    """Run a task in a worker process, in the working directory of the program that sent it; return the result.
+    """Run a task in a worker process, in the working folder of the program that sent it; return the result.
 
     Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not unpickle,
     which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is
@@ -315,7 +315,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     except KeyboardInterrupt:
         raise
     except BaseException as e:
-        if is_stop(e):  # SIGTERM, which the pool would take for a result
+        if is_stop(e):  # SIGTERM, which the pool would mistake for a result
             os._exit(128 + signal.SIGTERM)
         sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
         if sent is e:

@@ -99,7 +99,7 @@ def write_table(url: str, rows: pa.Table) -> None:
 
 
 def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
+    """Return the entry of a regenerated shard with its original hash, on which keys depend.
 
     - before: the shards that the receipt of the lost part states.
     """
@@ -176,9 +176,9 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
 
 
 def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: Sequence[Any]) -> list[pa.Table]:
-    """Return the tables of `ledgers`, without the sources that may not be named, and with bare rows of forgotten ones.
+    """Return the tables of `ledgers`, without sources that may not be named, and with bare rows for forgotten ones.
 
-    A forgotten document has only its id and the reason, as in a table that `forget` changes.
+    The row of a forgotten document has only its id and the reason, as in a table that `forget` changes.
     """
     last = _n_unnamed(len(ledgers), stages)
     secret = [("source", "bytes") if one.stage == FORGET else ("source",) * (i < last) for i, one in enumerate(ledgers)]
@@ -189,7 +189,7 @@ def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: S
 
 
 def _n_unnamed(n: int, stages: Sequence[Any]) -> int:
-    """Return how many of the `n` records of a part, the last of which are of `stages`, may not name sources."""
+    """Return how many of a part's `n` records, whose last ones are those of `stages`, may not name sources."""
     hidden = n_hidden(stages)
     return hidden + n - len(stages) if hidden else 0
 

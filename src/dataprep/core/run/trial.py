@@ -23,7 +23,7 @@ from ..model.stage import Head
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
 HEAD_BYTES = 4 << 20  # of a compressed file, whose ratio is measured
-MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
+MOST_PACKED = 20  # bytes of text per byte of a compressed file; rarely more
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,13 @@ def _by_ends(piece: Slice) -> Slice:
 
 
 def _most_text(part: Part) -> int:
-    """Return the largest size that the text of a part may have, by the size of its files, in bytes."""
+    """Return the maximum size in bytes that the text of a part may have, given the size of its files."""
     packed = (piece for piece in part.slices if files.is_compressed(piece.url) or files.suffix(piece.url) in PACKED)
     return part.n_bytes + (MOST_PACKED - 1) * sum(piece.n_bytes for piece in packed)
 
 
 def _measure(part: Part, limit: int) -> tuple[float, int]:
-    """Return the stored bytes that were read for the sample of a part, and the bytes of text in it."""
+    """Return the number of stored bytes read for the sample of a part, and the number of bytes of text in it."""
     text = rows = last = 0
     for batch in part.batches():
         text += B.text_bytes(batch)

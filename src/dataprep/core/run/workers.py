@@ -31,8 +31,8 @@ GUARD = (
     "Local starts fresh Python processes, which import your script first: "
     'put its work under `if __name__ == "__main__":` (or use dp.tools.Serial())'
 )
-POLL = 0.1  # seconds between two looks at the memory of workers
-TIME, MEMORY = "time", "memory"  # why a worker was ended
+POLL = 0.1  # seconds between two checks of the memory of workers
+TIME, MEMORY = "time", "memory"  # reasons for which a worker was ended
 TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes after SIGTERM, which `_begin` handles
 TIMED = hasattr(signal, "setitimer")  # not on Windows
 
@@ -83,7 +83,7 @@ class Workers:
 
     @contextmanager
     def within(self, n_bytes: int, running: Mapping[int, tuple[Any, Future[bytes]]]) -> Iterator[None]:
-        """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
+        """Within the `with` block, end the largest worker whenever all exceed `n_bytes` together; then, end `running`.
 
         - running: the unfinished tasks. After an error they are cancelled, or their processes are ended, so that none
           continues to write. Memory that only holds cached file pages is not counted. Only Linux reports the memory of
@@ -159,9 +159,9 @@ def _cause(code: int) -> str:
 
 
 def _begin(reading: Any, environment: Mapping[str, str]) -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
+    """Start a thread that ends this worker when its parent ends, even if killed; let SIGTERM remove temporary files.
 
-    At its end the worker leaves its memory to the system.
+    When the worker ends, it leaves its memory to the system.
 
     - reading: the shared memory in which the parent sees the slice that this worker reads.
     - environment: the environment variables of the parent.
@@ -182,7 +182,7 @@ def _begin(reading: Any, environment: Mapping[str, str]) -> None:
 
 
 def _anonymous(pid: int) -> int:
-    """Return the bytes of memory of a process that are not those of files; 0 if it has ended."""
+    """Return a process's memory in bytes, apart from memory that maps files; 0 if the process has ended."""
     try:
         with files.open_raw(f"/proc/{pid}/statm") as f:
             _, resident, shared, *_ = map(int, f.read().split())

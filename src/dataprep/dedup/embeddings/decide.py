@@ -1,12 +1,12 @@
 """Decisions: which documents of a cluster to drop, because a kept document of the same cluster is similar enough.
 
-The documents of a cluster are judged in order of preference (best copy first), each against those kept so far. A
-dropped document never causes another one to be dropped.
+The documents of a cluster are judged in order of preference (best copy first), each against the documents kept so far.
+A dropped document never causes another document to be dropped.
 
 AssignClusters writes the vectors to temporary files by partition, which is a group of clusters. DecideClusters decides
-one partition: it multiplies the vectors of documents with those of the kept documents, as matrices. If a cluster has
-more kept documents than fit into memory, the undecided documents are compared in further rounds, with the same result
-(as in `near/verify.py`).
+one partition: it multiplies the vectors of documents by those of the kept documents, as matrices. If a cluster has more
+kept documents than fit into memory, the undecided documents are compared in further rounds, with the same result (as in
+`near/verify.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4"
 NEAREST = np.dtype([("id", "<u8"), ("centroid", "<i4"), ("cosine", "<i2")])
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
-HELD_BYTES = 64 << 20  # of vectors of a partition; one that has more is read in blocks
+HELD_BYTES = 64 << 20  # bytes of the vectors of a partition; a larger partition is read in blocks
 KEPT_BYTES = 64 << 20  # of vectors of kept documents, as float32
 ROWS, COLUMNS = 1024, 4096  # of a matrix of products
 CLOSEST, FARTHEST = "closest", "farthest"  # which of the copies is kept, by its cosine to the centroid
@@ -69,9 +69,9 @@ class AssignClusters(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write two sections per partition to the file `url`, for the documents of the input part `item`; return {}.
 
-        The sections are HEADERs (id, rank in order of preference, cluster, number of the part), and the vectors, int16.
-        One section more holds, in the order of the documents, NEAREST: id, number of the centroid, and the cosine to
-        it in ten-thousandths.
+        The sections contain HEADERs (id, rank in order of preference, cluster, number of the part), and the vectors,
+        int16. One more section contains a NEAREST per document, in the order of the documents: id, number of the
+        centroid, and the cosine to it in ten-thousandths.
         """
         centroids, number = centroids_in(FindClusters.url(self.out), self.dim), item.number
         with spill_to(url, 2 * self.partitions + 1) as spill:
@@ -86,7 +86,7 @@ class AssignClusters(Pass[Part]):
         return {}
 
     def _ranks(self, ranks: U64, similar: npt.NDArray[np.int16]) -> U64:
-        """Return the ranks in keep order: by the cosine to the centroid, if `keep` states so."""
+        """Return the ranks in order of preference: by the cosine to the centroid, if `keep` states so."""
         by_centroid = (similar.astype(np.int64) + UNITS).astype(np.uint64)
         return {FARTHEST: by_centroid, CLOSEST: ~by_centroid}.get(self.keep, ranks)
 
@@ -104,9 +104,9 @@ class Members:
     """The documents of one partition (a group of clusters): their headers and vectors.
 
     Attributes:
-        rows: headers, and locations of the vectors in temporary files.
+        rows: the headers, and the locations of the vectors in temporary files.
         dim: the number of dimensions of a vector.
-        held: all vectors, int16[n, dim], if they are in memory; None if they are read when needed.
+        held: all vectors, int16[n, dim], if they are in memory; None if they are read on demand.
     """
 
     rows: SpilledRows
@@ -146,9 +146,9 @@ class DecideClusters(Pass[int]):
         n_groups: the number of groups of input parts; the file has one section per group.
         limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
         n_old: the number of parts of older Datasets, which come first and whose documents are all kept.
-        drops_all: new documents for which others are dropped are dropped, too.
+        drops_all: whether new documents for which others are dropped are themselves dropped.
         held_bytes: the vectors of the partition are held in memory if they have at most this many bytes.
-        kept_bytes: memory for the vectors of kept documents. The receipt (the task's record) states the number of
+        kept_bytes: the memory for the vectors of kept documents. The receipt (the task's record) states the number of
             dropped documents, the number of compared pairs and the size of the largest cluster.
     """
 
@@ -160,7 +160,7 @@ class DecideClusters(Pass[int]):
     n_groups: int
     limit: int  # ten-thousandths: a document is dropped if its cosine to a kept one is more
     n_old: int = 0  # the first parts, of older Datasets, whose documents are all kept
-    drops_all: bool = False  # also the new documents for which others are dropped
+    drops_all: bool = False  # whether to drop also the new documents for which others are dropped
     held_bytes: int = HELD_BYTES
     kept_bytes: int = KEPT_BYTES
 
@@ -257,7 +257,7 @@ def decide_cluster(
     - rows: the cluster's rows in the partition `members`, in order of preference.
     - limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
     - capacity: the largest number of kept documents in memory at once.
-    - n_old: the number of rows, at the beginning, that are of older Datasets; these documents are kept.
+    - n_old: the number of leading rows that belong to older Datasets; these documents are kept.
     """
     old, pending, compared = rows[:n_old], rows[n_old:], 0
     while len(pending):
@@ -298,7 +298,7 @@ def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: n
         out: the folder of the temporary files.
         items: the input parts.
         partitions: the number of partitions.
-        first: is subtracted from the ids.
+        first: a number that is subtracted from the ids.
     """
     for rows in each_section([AssignClusters.url(out, item.number) for item in items], 2 * partitions, NEAREST):
         cosines = (rows["cosine"] / UNITS).astype(np.float32)

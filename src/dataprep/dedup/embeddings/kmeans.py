@@ -1,13 +1,13 @@
 """Spherical k-means (Dhillon and Modha 2001) on a bounded sample; and D4, which drops documents near centroids.
 
 Vectors have integer coordinates, so their products and sums are exact (`vectors.py`). A document that is equally near
-to two centroids belongs to the first, and the starting centroids are chosen by hash. So the centroids do not depend on
-the machine, the threads, or the sizes of batches.
+to two centroids belongs to the first one, and the starting centroids are chosen by hash. The centroids therefore do not
+depend on the machine, the threads, or the sizes of batches.
 
-D4 (Tirumala et al. 2023) starts from the documents that deduplication left. It drops those closest to their centroids,
-because documents that are similar to many others add least; they are called SSL prototypes (Sorscher et al. 2022). All
-clusters are treated as one: documents are dropped in order of their cosine to the nearest centroid, the largest cosine
-first. If two cosines are equal, the document with the larger id is dropped first.
+D4 (Tirumala et al. 2023) is applied to the documents that deduplication kept. It drops those closest to their
+centroids, because documents that are similar to many others add least. Such documents are called SSL prototypes
+(Sorscher et al. 2022). All clusters are treated as one: documents are dropped in order of their cosine to the nearest
+centroid, the largest cosine first. If two cosines are equal, the document with the larger id is dropped first.
 
 Slow reference for the tests: tests/twins/semantic.py
 """
@@ -32,9 +32,9 @@ from dataprep.unicode.text import U64
 from .vectors import F32, F64, I16, UNITS, VectorBlock, blocks, lengths, to_grid
 
 I32: TypeAlias = npt.NDArray[np.int32]
-SAMPLE_BYTES, SAMPLE_DOCS = 64 << 20, 256  # of vectors; per cluster (faiss's choice): more changes little
+SAMPLE_BYTES, SAMPLE_DOCS = 64 << 20, 256  # bytes of vectors; vectors per cluster (faiss's choice): more change little
 ITERATIONS = 10
-WHOLE = 1 << 15  # up to so many documents are one cluster: comparing all pairs takes 2 s
+WHOLE = 1 << 15  # up to this number, documents form one cluster: comparing all pairs takes 2 s
 MAX_CLUSTERS = 16_384
 PRODUCTS = 4 << 20  # of float32 in memory at once
 ROW = np.dtype([("id", "<u8"), ("cosine", "<i2")])
@@ -51,7 +51,7 @@ def n_clusters(n_docs: int) -> int:
 
 @kernel
 def sums(vectors: I16, labels: I32, k: int) -> F64:
-    """Return the sum of the vectors that have each label, float64[k, d]; they are exact, as integers below 2^53.
+    """Return the sum of the vectors with each label, float64[k, d]; the sums are exact, as integers below 2^53.
 
     - vectors: int16[n, d].
     - labels: int32[n], each from 0 to k - 1.
@@ -107,9 +107,9 @@ class FindClusters(Pass[int]):
     Attributes:
         dim: the number of dimensions of a vector.
         n_parts: the number of input parts.
-        n_docs: documents that have a vector and were not dropped.
+        n_docs: the number of documents that have a vector and were not dropped.
         clusters: the number of centroids to find.
-        seed: decides which documents are in the sample.
+        seed: the seed that decides which documents are in the sample.
         dropped: the ids of documents to leave out. The receipt (the task's record) states the number of centroids.
     """
 
@@ -148,7 +148,7 @@ class FindClusters(Pass[int]):
 
 @dataclass(frozen=True)
 class FindSecondClusters(FindClusters):
-    """Find centroids of the documents that deduplication left, for diversification (D4), in the way of FindClusters."""
+    """Find centroids of the documents that deduplication kept, for diversification (D4), as FindClusters does."""
 
     folder = "diverse"
 
@@ -182,7 +182,7 @@ def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None)
 
     - out: the folder of the temporary files.
     - dim: the number of dimensions of a vector.
-    - dropped: None to leave out no document.
+    - dropped: the ids of documents to leave out; None to leave out no document.
     """
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
     for block in blocks(out, number, dim):
@@ -194,7 +194,7 @@ def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None)
 def centroids_in(url: str, dim: int) -> I16:
     """Return the centroids stored in the file `url`, int16[k, dim].
 
-    - dim: numbers per centroid.
+    - dim: the number of dimensions of a centroid.
     """
     return all_sections([url], 0, np.int16).reshape(-1, dim)
 
@@ -242,7 +242,7 @@ NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
 
 
 def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
-    """Return the rule that keeps the documents with the smallest cosines, the share `share` (0 to 1) of all documents.
+    """Return the rule that keeps the documents with the smallest cosines: the share `share` (0 to 1) of all documents.
 
     - out: the folder with the files of MeasureNearness for all `n_parts` input parts.
     """

@@ -1,7 +1,7 @@
-"""Word vectors from the corpus itself: fastText vectors, trained on a sample of the documents, with their weights.
+"""Word vectors from the corpus itself: weighted fastText vectors, trained on a sample of the documents.
 
-The vector of a word of probability p is weighted by a / (a + p) (SIF; Arora, Liang and Ma 2017). `word_vectors.py` adds
-them to document vectors.
+The vector of a word with probability p is multiplied by a / (a + p) (SIF; Arora, Liang and Ma 2017). `word_vectors.py`
+sums these vectors to document vectors.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from dataprep.unicode.word_texts import word_texts
 from .vectors import F64, to_grid
 from .word_vectors import build, without_common
 
-SAMPLE_BYTES = 16 << 20  # of text: 12 s of training, measured; more changes little
+SAMPLE_BYTES = 16 << 20  # of text: training takes 12 s (measured); more text changes little
 LEAST_BYTES = 1 << 20  # of a part's own sample
 MAX_CHARS = 100_000  # of a document of the sample
-TRAINED_BYTES = 64 << 20  # a small sample is read more often, up to MAX_EPOCHS times
+TRAINED_BYTES = 64 << 20  # a small sample is read several times, up to MAX_EPOCHS times
 MIN_EPOCHS, MAX_EPOCHS = 5, 30
 MIN_COUNT = 5  # of a word, to be learnt
 MAX_WORDS = 1 << 16
 SIF = 1e-3  # the weight's a
-COMMON_WORDS = 100  # fewer do not show what most share
+COMMON_WORDS = 100  # fewer words do not show what most have in common
 
 
 def sample_bytes(n_parts: int) -> int:
-    """Return how many characters to sample from each input part, if there are `n_parts` parts."""
+    """Return the number of characters to sample from each of `n_parts` input parts."""
     return min(SAMPLE_BYTES, max(LEAST_BYTES, 2 * SAMPLE_BYTES // max(1, n_parts)))
 
 
@@ -58,7 +58,7 @@ class SampleTexts(Pass[Part]):
         """Write the sample of the input part `item` to the file `url`, in three sections; return {}.
 
         The sections are the documents' hashes, the sizes of their texts in bytes, and the texts, reduced to their words
-        with one space between them.
+        separated by single spaces.
         """
         chosen = self._choose(item)
         texts = pa.array([text for _, text in chosen], pa.large_string())
@@ -106,7 +106,7 @@ class LearnWords(Pass[int]):
 
         - item: unused, since there is one task.
 
-        Returns {"sample_bytes": characters in the sample, "words": learned words}.
+        Returns {"sample_bytes": number of characters in the sample, "words": number of learned words}.
         """
         texts = self._texts()
         counts: Counter[str] = Counter()
@@ -143,9 +143,9 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
     """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
 
     - texts: the sample, words separated by spaces.
-    - seed: decides the initial vectors. Training uses one thread, so that every run returns the same bytes. With one
-      thread, fastText 0.9.3 initialises only a tenth of its input matrix, and the rest may lead to NaN; so the initial
-      vectors are passed in.
+    - seed: the seed of the initial vectors. Training uses one thread, so that every run returns the same bytes. With
+      one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and the rest may lead to NaN. The initial
+      vectors are therefore passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -167,7 +167,7 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
-    """Write the first vectors in fastText's text form: uniform in +-1/dim, as its own are."""
+    """Write the initial vectors in fastText's text format: uniform in +-1/dim, like fastText's own."""
     start = np.random.RandomState(seed).uniform(-1.0 / dim, 1.0 / dim, (len(names), dim))
     with files.atomic(url) as f:
         f.write(f"{len(names)} {dim}\n".encode())
@@ -178,8 +178,8 @@ def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
 def spread(learnt: F64) -> F64:
     """Return the word vectors `learnt`, centred, without the directions that most of them share, scaled to length 1.
 
-    learnt, and the result: float64[words, dim]. Training moves the vectors of rare words in one direction: with 300
-    documents of random words, all cosines of documents were above 0.99 without this step, and none with it.
+    learnt, and the result: float64[words, dim]. Training moves the vectors of rare words in one direction. With 300
+    documents of random words, all cosines of documents were above 0.99 without this function, and none with it.
     """
     if not len(learnt):
         return learnt

@@ -1,7 +1,7 @@
 """Keep the vectors that `SemDeDup(embed=...)` computed, and find them again for the Datasets that `against=` names.
 
-The vectors of new documents stay in the step's folder, with a list of their files. They are used if the same function
-made them, and no later stage of that Pipeline changed texts. So a model reads each text once.
+The vectors of new documents remain in the step's folder, with a list of their files. They are used if the same function
+produced them and no later stage of that Pipeline changed texts. A model therefore reads each text once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ INDEX = "index.json"
 
 
 def keep_vectors(out: str, key: str, embed: str, joined: Joined) -> None:
-    """Delete the vectors of older documents in the step's folder `out`, and list the files of those of new ones.
+    """Delete older documents' vectors in the step's folder `out`, and list the files of new documents' vectors.
 
-    - key: identifies the decisions of this step.
-    - embed: the hash of the function that made the vectors.
+    - key: the hash that identifies the decisions of this step.
+    - embed: the hash of the function that computed the vectors.
     """
     for number in range(joined.n_old):
         for suffix in ("", ".json"):

@@ -1,8 +1,9 @@
 """Vectors with integer coordinates, so that scalar products are exact; EmbedDocuments computes and stores them.
 
 A vector is scaled to length 4,096 and rounded to int16 ("on the grid"). Any partial sum of the products of two such
-vectors is a whole number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the
-same bits whatever the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by about 1e-4.
+vectors is an integer of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 represents exactly. Therefore `a @ b`
+gives the same bits regardless of the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by
+about 1e-4.
 
 Slow reference for the tests: tests/twins/semantic.py
 """
@@ -49,7 +50,7 @@ def to_grid(vectors: F64) -> I16:
             largest = max(largest, abs(vectors[i, j]))
         if largest == 0.0:
             continue
-        for j in range(d):  # one after the other: the sum does not depend on how many rows there are
+        for j in range(d):  # sequential, so that the sum does not depend on the number of rows
             x = vectors[i, j] / largest
             total += x * x
         factor = scale / np.sqrt(total)
@@ -75,12 +76,12 @@ class Embed(Protocol):
     """
 
     def __call__(self, batch: Batch) -> I16:
-        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to nothing."""
+        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to no other vector."""
 
 
 @dataclass(frozen=True)
 class UserVectors:
-    """Computes the vectors of documents by the user's function `fn`, which maps n texts, list[str], to array[n, d]."""
+    """Computes documents' vectors with the user's function `fn`, which maps n texts, list[str], to array[n, d]."""
 
     fn: Callable[[list[str]], Any]
 
@@ -94,7 +95,7 @@ class UserVectors:
         answer = blame.called(name, lambda some: self.fn(some.column("text").to_pylist()), batch)
         try:
             found = np.asarray(answer, np.float64)
-        except (TypeError, ValueError):  # rows of different lengths, or not numbers
+        except (TypeError, ValueError):  # rows of different lengths, or values that are not numbers
             found = np.zeros(0)
         require(
             found.ndim == 2 and len(found) == len(texts) and found.shape[1],
@@ -130,7 +131,7 @@ class StoredVectors:
 
     Attributes:
         urls: files of EmbedDocuments, in order of ids.
-        shift: the number to add to an id to get the id in the files, modulo 2^64.
+        shift: the number to add to an id to get its counterpart in the files, modulo 2^64.
     """
 
     urls: tuple[str, ...]
@@ -160,7 +161,7 @@ class StoredVectors:
         return np.asarray(B.ids(batch) + np.uint64(self.shift), np.uint64)
 
     def _segments(self, first: np.uint64, last: np.uint64) -> Iterator[tuple[Spill, int, U64]]:
-        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are left early."""
+        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are skipped early."""
         for url in self.urls:
             with Spill(url) as spill:
                 if not spill.segments or spill.read(spill.segments - 1, 0, dtype=np.uint64)[-1] < first:
@@ -178,11 +179,11 @@ class EmbedDocuments(Pass[Part]):
     """Compute the vector of every document of an input part, and write the vectors to a temporary file.
 
     Attributes:
-        embed: computes the vectors.
-        keep: the rule that ranks copies; not those of the first `n_old` parts, which belong to older Datasets.
-        stored: vectors of each of these parts that an earlier run stored; () or None: there are none. The receipt (the
-            task's record) states the number of documents ("docs"), numbers per vector ("dim"), nonzero vectors
-            ("vectors"), and values that `keep` cannot read ("unreadable"), with the first of these ("such_as").
+        embed: the object that computes the vectors.
+        keep: the rule that ranks copies; it is not applied to the first `n_old` parts, which belong to older Datasets.
+        stored: for each of these parts, the vectors that an earlier run stored; () or None if there are none. The
+            receipt (the task's record) states the number of documents ("docs"), numbers per vector ("dim"), nonzero
+            vectors ("vectors"), and values that `keep` cannot read ("unreadable"), with the first of these ("such_as").
     """
 
     folder = "vectors"
@@ -237,9 +238,9 @@ class EmbedDocuments(Pass[Part]):
 
 
 def common_dim(made: Sequence[dict[str, Any]]) -> int:
-    """Return how many numbers every vector has, from receipts of EmbedDocuments; 1 if there are no vectors.
+    """Return the number of dimensions of every vector, from receipts of EmbedDocuments; 1 if there are no vectors.
 
-    Raises PlanError if they differ.
+    Raises PlanError if the receipts differ.
     """
     found = sorted({r["dim"] for r in made if r["dim"]})
     if len(found) > 1:
@@ -248,8 +249,8 @@ def common_dim(made: Sequence[dict[str, Any]]) -> int:
 
 
 def two_sizes(one: int, other: int) -> str:
-    """Return the error message for an `embed` that returned vectors of `one` numbers and others of `other` numbers."""
-    return f"embed returned vectors of {one} numbers and of {other}; all must have the same number"
+    """Return the error message for an `embed` that returned vectors with `one` and with `other` dimensions."""
+    return f"embed returned vectors of {one} and {other} numbers; all must have the same length"
 
 
 def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:

@@ -1,8 +1,8 @@
 """Document vectors as sums of the vectors of words: the table of words, and the compiled loop that adds them.
 
-A word that is not in the table has a random vector, chosen by the hash of the word. Without this, documents that differ
-only in rare words, such as names, would have equal vectors. The directions that most documents share are removed (Mu
-and Viswanath 2018, All-but-the-Top).
+A word that is not in the table has a random vector, chosen by the hash of the word. Without these vectors, documents
+that differ only in rare words, such as names, would have equal vectors. The directions that most documents share are
+removed (Mu and Viswanath 2018, All-but-the-Top).
 
 Slow reference for the tests: tests/twins/semantic.py
 """
@@ -29,7 +29,7 @@ from .vectors import F64, I16, LENGTH, to_grid
 
 RARE = 4096  # random vectors for the other words
 COMMON = 2  # directions removed, of words and again of documents
-COMMON_DOCS = 1000  # fewer do not show what most share
+COMMON_DOCS = 1000  # fewer documents do not show what most have in common
 
 
 class WordTable(NamedTuple):
@@ -51,7 +51,7 @@ def without_common(vectors: F64, sample: I16) -> F64:
 
     vectors, and the result: float64[m, dim].
     """
-    exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
+    exact = sample.astype(np.float64)  # sums of products of integers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
 
@@ -62,14 +62,14 @@ def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
 
 
 def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
-    """Return the table of word vectors: the learned ones, and RARE random ones for other words.
+    """Return the table of word vectors: the learned vectors, and RARE random vectors for other words.
 
     Args:
         vocabulary: the learned words.
         weighted: float64[words, dim], the learned vectors times their weights.
         texts: a sample; if it is large enough, directions that most of its documents share are removed from all
             vectors.
-        seed: decides the random vectors.
+        seed: the seed of the random vectors.
     """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
@@ -82,7 +82,7 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
 
 
 def _rounded(vectors: F64) -> I16:
-    """Return vectors of length 4,096 for a word of weight 1; read-only, as arrays from a file: one compilation."""
+    """Return vectors of length 4,096 for words of weight 1, read-only like arrays from a file, for one compilation."""
     out = np.rint(vectors * LENGTH).astype(np.int16)
     out.flags.writeable = False
     return out
@@ -148,7 +148,7 @@ class WordVectors:
 
     Attributes:
         url: the file of the WordTable.
-        key: identifies the content of this file.
+        key: the hash that identifies the content of this file.
         dim: the number of dimensions of a vector.
     """
 

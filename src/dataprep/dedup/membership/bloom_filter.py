@@ -1,8 +1,8 @@
-"""BloomFilter: its size, its bits, the choice of the bits that a key (a 64-bit hash) sets, and its file.
+"""BloomFilter: its size, its bits, the choice of the bits that a key (a 64-bit hash) sets, and its file format.
 
 Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits, one after the
-other; a key sets one bit in each slice; bit number j of the filter is bit j % 8 of byte j // 8. Only the choice of the
-bits differs: pybloom_live uses a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by
+other. A key sets one bit in each slice; bit number j of the filter is bit j % 8 of byte j // 8. Only the choice of the
+bits differs: pybloom_live uses a SHA-512 of the key, whereas here a 64-bit key is advanced from slice to slice by
 multiplication. (Bloom 1970; slices: Almeida, Baquero, Preguiça, Hutchison 2007.)
 
 Slow reference for the tests: tests/twins/bloom.py
@@ -42,7 +42,7 @@ class FilterSize:
         in_range = isinstance(self.error_rate, (int, float)) and 1e-9 <= self.error_rate <= 0.5
         require(in_range, f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4")
         counts = isinstance(self.capacity, int) and self.capacity >= 1
-        wanted = "must be an integer from 1; leave it out to have the keys counted"
+        wanted = "must be an integer of at least 1; leave it out to have the keys counted"
         require(counts, f"capacity={self.capacity!r} {wanted}")
 
     @property
@@ -61,9 +61,9 @@ class FilterSize:
         return -(-self.n_slices * self.slice_bits // 8)
 
     def expected_errors(self, n_entered: int) -> float:
-        """Return how many new keys are expected to be taken for earlier ones while `n_entered` new keys are entered."""
+        """Return the expected number of false positives while `n_entered` new keys are entered."""
         wrong = 0.0
-        for _ in range(20):  # those count too, since their bits are as random; every round halves the error
+        for _ in range(20):  # those count too, since their bits are equally random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
             rates = (1 - np.exp(-at / self.slice_bits)) ** self.n_slices
             wrong = float(np.mean((rates[1:] + rates[:-1]) / 2) * at[-1])
@@ -79,10 +79,10 @@ class BloomFilter:
 
     @classmethod
     def load(cls, size: FilterSize, urls: Sequence[str] = ()) -> BloomFilter:
-        """Return a filter of the size `size`, in which all keys of the saved filters `urls`, of this size, are entered.
+        """Return a filter of the size `size` that contains all keys of the saved filters `urls`, which have this size.
 
-        The number of keys of several filters is estimated, since they may have keys in common. Raises DataprepError if
-        a file is not a filter of this size.
+        The number of keys in several filters together is estimated, since they may have keys in common. Raises
+        DataprepError if a file is not a filter of this size.
         """
         made = cls(size)
         for url in urls:
@@ -152,7 +152,7 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error to raise if there are more distinct keys than `capacity`.
+    """Return the error to raise if there are more than `capacity` distinct keys.
 
     - found: the number of keys, as text.
     """
@@ -164,13 +164,13 @@ def full(capacity: int, found: str) -> DataprepError:
 
 @kernel(inline="always")
 def _step(x: Int) -> Int:
-    """Return the number of a key for the next slice."""
+    """Return a key's number for the next slice."""
     return (x ^ (x >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
 
 
 @kernel(inline="always")
 def _scaled(x: Int, n: Int) -> Int:
-    """Scale a number from [0, 2^64) to [0, n): x n / 2^64 without the lowest product, for any n."""
+    """Scale a number from [0, 2^64) to [0, n): x n / 2^64 without the lowest partial product, for any n."""
     shift, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     top, rest = x >> shift, x & low
     return top * (n >> shift) + (top * (n & low) >> shift) + (rest * (n >> shift) >> shift)
@@ -253,7 +253,7 @@ def judge(
     - units: the number of paragraphs of each document.
     - sizes: the number of keys of each paragraph. A paragraph is cut if earlier documents added at least the share
       `threshold` of the paragraph's keys. All paragraphs of a document are cut if earlier documents added at least this
-      share of all the document's keys. Then the keys of the document's other paragraphs are added to `bits`, so that a
+      share of all the document's keys. Afterwards, the keys of the remaining paragraphs are added to `bits`, so that a
       document is never compared with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)

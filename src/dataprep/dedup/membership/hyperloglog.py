@@ -1,4 +1,4 @@
-"""HyperLogLog: estimate the number of distinct keys (hashes) in 64 KiB of memory, however many there are.
+"""HyperLogLog: estimate the number of distinct keys (hashes) in 64 KiB of memory, regardless of that number.
 
 The algorithm is that of Flajolet, Fusy, Gandouet and Meunier 2007 with the estimator of Ertl 2017 (New cardinality
 estimation algorithms for HyperLogLog sketches, algorithm 6), which is unbiased from one key to 2^63 keys and needs no
@@ -41,7 +41,7 @@ def observe(registers: U8, keys: U64) -> None:
         low = keys[i] << np.uint64(PRECISION) | one << np.uint64(PRECISION - 1)  # the last bit ends the longest run
         seen: Int = np.uint64(registers[register])
         if seen and low >> (np.uint64(64) - seen):
-            continue  # not longer than the longest so far
+            continue  # not longer than the longest run so far
         rank = np.uint8(1)
         while not low >> np.uint64(63):
             low <<= one

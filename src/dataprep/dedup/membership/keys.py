@@ -56,9 +56,9 @@ class KeyUnits:
     def of(self, batch: Batch) -> dict[str, Any]:
         """Return the keys (64-bit hashes) of the documents, paragraphs or n-grams of a batch, as arrays by name.
 
-        "ids" and "keys" are always there. For paragraphs and n-grams there are also "lengths" (bytes per document),
-        "units" (paragraphs per document), "start" and "end" (the bytes of each paragraph in its document's text) and
-        "sizes" (keys per paragraph).
+        "ids" and "keys" are always present. For paragraphs and n-grams there are also "lengths" (bytes per document),
+        "units" (paragraphs per document), "start" and "end" (the byte range of each paragraph in its document's text)
+        and "sizes" (keys per paragraph).
         """
         offsets, data = B.buffers(batch)
         if self.unit == "document":
@@ -78,7 +78,7 @@ class KeyUnits:
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
-    """Return a 64-bit hash of the normal form of each text, uint64[n]; an empty form is replaced by the unchanged text.
+    """Return a 64-bit hash of each text's normal form, uint64[n]; if the form is empty, the unchanged text is hashed.
 
     - offsets: int64[n + 1]; text i is data[offsets[i]:offsets[i + 1]], UTF-8 bytes.
     - normalize: the name of a normal form of `forms.py`, or None to hash texts unchanged.
@@ -112,7 +112,7 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicod
     """Return the hashes of all runs of `n` words, uint64, and the number of such runs in each of m ranges, int64[m].
 
     - start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer
-      than `n` words has no run.
+      than `n` words contains no run.
     - word_split: the rule for splitting words, "unicode" or "regex".
     """
     if not len(start):
@@ -129,8 +129,8 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicod
 class SaveKeys(Pass[Part]):
     """Hash the units of an input part (documents, lines or n-grams), and store these keys in a temporary file.
 
-    The file also has HyperLogLog registers, which serve to count distinct keys. The receipt (the task's record) states
-    the number of documents and of keys.
+    The file also contains HyperLogLog registers, from which the number of distinct keys is estimated. The receipt (the
+    task's record) states the number of documents and of keys.
     """
 
     folder = "keys"
@@ -185,9 +185,9 @@ def count(out: str, n_parts: int) -> float:
 class LookUp:
     """Look up the stored keys (hashes of text units) in order of document ids; write the units that were seen before.
 
-    Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
-    If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered
-    twice.
+    The task runs in one process, and also writes the Bloom filter. Each key is entered into the filter after it was
+    looked up. If a run is killed, the next run starts with an empty filter and the stored keys, so that no key is
+    missed or entered twice.
 
     Attributes:
         out: the folder that contains the files written by SaveKeys.
@@ -195,8 +195,8 @@ class LookUp:
         unit: as in `look_up`.
         threshold: as in `look_up`.
         size: the dimensions of the filter.
-        joined: the documents; those of older Datasets are only entered.
-        filters: files of filters of the same dimensions, whose keys count as entered.
+        joined: the documents; documents of older Datasets are entered, but not looked up.
+        filters: the files of filters with the same dimensions, whose keys count as already entered.
     """
 
     out: str
@@ -244,7 +244,7 @@ class LookUp:
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
     """Look up the keys of one batch in the filter; enter those of text to keep; return the units that were seen before.
 
-    - entered: the filter of all earlier keys; changed.
+    - entered: the filter that contains all earlier keys; it is changed in place.
     - found: the arrays that `segments` yields.
     - unit: "document": return the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the
       byte ranges of text to cut; for n-grams, a line is cut if at least the share `threshold` of its keys was entered
@@ -260,9 +260,10 @@ def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: f
 
 
 def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """Return the SPANs of the paragraphs to cut: one for those in a row, with the shorter of the gaps around them.
+    """Return the SPANs of the paragraphs to cut: one per run of them, with the shorter of the gaps around it.
 
-    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides are cut.
+    This way, no blank line appears and no paragraph break is lost. At the start or end of a text, the gaps on both
+    sides are cut.
     """
     start, end, of = found["start"], found["end"], np.repeat(np.arange(len(found["units"])), found["units"])
     begins = np.diff(of, prepend=-1) != 0

@@ -1,8 +1,8 @@
 """Decide again, at another threshold, which documents to drop, from the candidates that a finished run stored.
 
-Similarities in a drop table do not suffice for this: a document is compared with kept documents only, and another
-threshold keeps other documents. The stored candidates are compared again instead, in the same order, so the result is
-that of a full run with this threshold and the same bands. Nothing is written.
+The similarities in a drop table do not suffice for this: a document is compared with kept documents only, and with
+another threshold, other documents are kept. Instead, the stored candidates are compared again, in the same order. The
+result is therefore that of a full run with this threshold and the same bands. Nothing is written.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def verdicts_at(
 ) -> npt.NDArray[Any]:
     """Return the verdicts of a MinHash at another threshold: a VERDICT for each dropped document, in order of ids.
 
-    - steps: the folders of the steps of the run, one of which has the stored candidates.
-    - fit: the entry of the manifest about the MinHash (`fits`).
+    - steps: the folders of the steps of the run, one of which contains the stored candidates.
+    - fit: the manifest's entry for the MinHash (`fits`).
     - keep: the MinHash's parameter `keep`.
     - n_older: the number of Datasets in the MinHash's parameter `against`.
 
-    Raises PlanError if the threshold is out of range, if the candidates are not stored any more, or if there are
-    several older Datasets.
+    Raises PlanError if the threshold is out of range, if the candidates are no longer stored, or if there are several
+    older Datasets.
     """
     require(0 < threshold <= 1, f"threshold={threshold!r} must be a number above 0 and at most 1")
     require(n_older <= 1, f"{fit['stage']} has several Datasets in against=, which cannot be told apart in its stored "
@@ -56,7 +56,7 @@ def verdicts_at(
     found = ((step, record) for step in steps if (record := index_in(step, str(fit.get("index")))) is not None)
     home, record = next(found, ("", None))
     if record is None:
-        msg = f"the candidates of {fit['stage']} are not stored any more (`dataprep prune` or `forget` removed them); "
+        msg = f"the candidates of {fit['stage']} are no longer stored (`dataprep prune` or `forget` removed them); "
         msg += "run its Pipeline again with replace=True"
         raise PlanError(msg)
     origins = (*[0] * record["old_parts"], *[n_older] * (record["parts"] - record["old_parts"]))

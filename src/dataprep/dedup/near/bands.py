@@ -1,7 +1,7 @@
-"""Bands and rows of a MinHash signature: how likely a pair is found, published settings, and the automatic choice.
+"""Bands and rows of a MinHash signature: the probability of finding a pair, published settings, automatic choice.
 
-A band is a group of rows of a signature, and two documents are compared if all rows of a band are equal in both. For b
-bands of r rows, two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b (Broder 1997;
+A band is a group of rows of a signature. Two documents are compared if all rows of at least one band are equal in both.
+For b bands of r rows, two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b (Broder 1997;
 Leskovec, Rajaraman, Ullman, ch. 3).
 """
 
@@ -21,8 +21,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "lee2022": {"bands": 450, "rows": 20, "word_split": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
 }
 DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "word_split": "unicode", "normalize": None}
-MAX_HASHES = 256  # of bands that are chosen
-MOST_HASHES = 1 << 16  # of bands that are given
+MAX_HASHES = 256  # maximum number of rows in all bands, when chosen automatically
+MOST_HASHES = 1 << 16  # maximum number of rows in all bands, when given
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
 RATIO = 20  # containment: pairs are found up to this ratio of the lengths, with the recall
 CONTAINED_RECALL = 0.995  # at this ratio
@@ -31,7 +31,7 @@ LOW = 0.5  # fewest candidates at this similarity are wanted: verification spend
 
 
 def p_candidate(similarity: float, bands: int, rows: int) -> float:
-    """Return the probability that documents of Jaccard similarity `similarity` share a band, and are compared."""
+    """Return the probability that documents of Jaccard similarity `similarity` share a band and are thus compared."""
     return float(1.0 - (1.0 - similarity**rows) ** bands)
 
 
@@ -40,13 +40,13 @@ class BandSettings:
     """The parameters of MinHash.
 
     Attributes:
-        threshold: a document is dropped if its similarity is at least this.
+        threshold: a document is dropped if its similarity is at least this value.
         bands: the number of bands.
         rows: the number of rows per band.
         shingle: "word" or "char".
         ngram: the number of words or characters per shingle.
         word_split: the rule for splitting words.
-        normalize: the differences that do not count.
+        normalize: the differences that are ignored.
     """
 
     threshold: float
@@ -68,10 +68,10 @@ class BandSettings:
 
 
 def least_jaccard(threshold: float, measure: str) -> float:
-    """Return the least Jaccard similarity of the pairs that the bands must find, for this threshold.
+    """Return the least Jaccard similarity of the pairs that the bands must find for this threshold.
 
-    - measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
-      is RATIO times as long and has the share `threshold` of its shingles.
+    - measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document and another one that
+      is RATIO times as long and contains the share `threshold` of its shingles.
 
     >>> round(least_jaccard(0.8, "containment"), 4)
     0.0396
@@ -81,9 +81,9 @@ def least_jaccard(threshold: float, measure: str) -> float:
 
 @cache
 def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
-    """Return (bands, rows) with which pairs of similarity `threshold` share a band with at least probability `recall`.
+    """Return (bands, rows) such that pairs of similarity `threshold` share a band with at least probability `recall`.
 
-    Of all such choices with bands * rows <= 256, the result is the one with which the fewest pairs of lower similarity
+    Of all such choices with bands * rows <= 256, the result is the one for which the fewest pairs of lower similarity
     share a band. Returns None if there is no such choice.
 
     >>> choose(0.8)
@@ -105,7 +105,7 @@ def resolve(**given: Any) -> BandSettings:
     Args:
         given: threshold, bands, rows, shingle, ngram, preset and measure, as in `MinHash`.
 
-    Raises PlanError if a value is out of range, or two values exclude each other.
+    Raises PlanError if a value is out of range, or if two values exclude each other.
     """
     preset, measure = given.pop("preset"), given.pop("measure")
     known = ", ".join(map(repr, PRESETS))
@@ -127,7 +127,7 @@ def resolve(**given: Any) -> BandSettings:
         least = least_jaccard(threshold, measure)
         found = choose(least, RECALL if measure == "jaccard" else CONTAINED_RECALL)
         if found is None:
-            enough = f"{MAX_HASHES} hashes do not find {pairs}; set a higher threshold, or bands and rows"
+            enough = f"{MAX_HASHES} hashes are too few to find {pairs}; set a higher threshold, or bands and rows"
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
     made = BandSettings(
@@ -136,7 +136,7 @@ def resolve(**given: Any) -> BandSettings:
     require_integer("bands", made.bands, 1)
     require_integer("rows", made.rows, 1)
     hashes = made.bands * made.rows
-    too_many = f"bands={bands} and rows={rows} must be at most {MOST_HASHES:,} hashes, not {hashes:,}"
+    too_many = f"bands={bands} and rows={rows} must make at most {MOST_HASHES:,} hashes, not {hashes:,}"
     require(hashes <= MOST_HASHES, too_many)
     require(
         made.found(measure) >= LEAST,

@@ -1,4 +1,4 @@
-"""What is compared of a document, if it is not the whole text: columns, without the matches of a pattern, in tokens.
+"""The part of a document that is compared, if it is not the whole text: columns, pattern matches removed, tokens.
 
 Slow reference for the tests: tests/twins/minhash.py, tests/twins/exact.py
 """
@@ -26,7 +26,7 @@ from .tokens import Tokens
 
 
 def columns_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the names in `columns=` as a tuple; None if it is None. Raises PlanError if they are not names."""
+    """Return the names in `columns=` as a tuple, or None if it is None. Raises PlanError if a value is not a name."""
     named = (given,) if isinstance(given, str) else given
     texts = isinstance(named, (list, tuple)) and all(isinstance(n, str) and n for n in named)
     wanted = "must be the name of a column, or a list of them: ['title', 'text']"
@@ -38,27 +38,27 @@ def columns_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def extra_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return those of `columns` that a stage must state in `needs`: all but id, text, source and meta."""
+    """Return those of `columns` that a stage must list in `needs`: all except id, text, source and meta."""
     return tuple(name for name in columns or () if name not in B.FIXED)
 
 
 def check_pattern(pattern: Any) -> None:
-    """Raise PlanError if `ignore_pattern=` is not None, and not a regular expression of RE2."""
-    require(pattern is None or (isinstance(pattern, str) and pattern), f"ignore_pattern={pattern!r} must be a text")
+    """Raise PlanError if `ignore_pattern=` is neither None nor a valid regular expression of RE2."""
+    require(pattern is None or (isinstance(pattern, str) and pattern), f"ignore_pattern={pattern!r} must be a string")
     try:
         without(pa.array(["a"], pa.large_string()), pattern)
     except ValueError as e:  # also half a surrogate pair
-        msg = f"ignore_pattern={pattern!r} must be a regular expression in the syntax of RE2: {e}"
+        msg = f"ignore_pattern={pattern!r} must be a valid regular expression for RE2: {e}"
         raise PlanError(msg) from e
 
 
 def without(texts: pa.LargeStringArray, pattern: str | None) -> pa.LargeStringArray:
-    """Return the texts without the matches of a regular expression; unchanged if it is None."""
+    """Return the texts without the matches of a regular expression; unchanged if the expression is None."""
     return texts if pattern is None else pc.replace_substring_regex(texts, pattern, "")
 
 
 def values(batch: Batch, name: str) -> pa.LargeStringArray:
-    """Return a column as texts; a missing value is "". Numbers are spelled out, bytes in hexadecimal digits.
+    """Return a column as texts. A missing value is "", numbers are written in decimal, bytes in hexadecimal digits.
 
     Raises PlanError for other types.
     """
@@ -83,12 +83,13 @@ def joined(columns: Sequence[pa.LargeStringArray], separator: str) -> pa.LargeSt
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenShingles(Shingles):
-    """The rule for MinHash over chosen columns, without the matches of a pattern, or in tokens.
+    """The rule for MinHash over chosen columns, with the matches of a pattern removed, or in tokens.
 
     Attributes:
-        chosen: the columns, whose values are joined by line breaks.
+        chosen: the columns whose values are joined by line breaks.
         ignore: the regular expression.
-        tokens: the tokenizer that divides the text into units; None: words or characters, as `unit` states.
+        tokens: the tokenizer that divides the text into units; None if the units are words or characters, as `unit`
+            states.
     """
 
     chosen: tuple[str, ...] = ("text",)
@@ -132,10 +133,10 @@ def hashed(ids: U64) -> U64:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenTexts(WholeText):
-    """The rule for `Exact` over chosen columns, or without the matches of a pattern.
+    """The rule for `Exact` over chosen columns, or with the matches of a pattern removed.
 
     Attributes:
-        chosen: the columns, of which all values must be equal.
+        chosen: the columns whose values must all be equal.
         ignore: the regular expression.
     """
 
@@ -148,10 +149,10 @@ class ChosenTexts(WholeText):
         return self.chosen
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the size of each document's contents in words, int64[n], and its key, as of other texts.
+        """Return the size of each document's contents in 64-bit words, int64[n], and its key, as for whole texts.
 
-        A document that has none of the chosen columns has the size 0, and is never compared; one without text is
-        compared if the text is what was chosen.
+        A document without values in the chosen columns has the size 0, and is never compared. If the text is the chosen
+        column, a document with an empty text is compared.
         """
         words, keys = super().keys(batch)
         if self.chosen == ("text",):
@@ -160,7 +161,7 @@ class ChosenTexts(WholeText):
         return np.where(lengths > 0, words, 0), keys
 
     def texts(self, batch: Batch) -> tuple[I64, U8]:
-        """Return the normal forms of a document's columns as one text, in which each has its length before it."""
+        """Return the normal forms of a document's columns as one text, in which each form is preceded by its length."""
         forms = [as_array(*self.one(values(batch, name))) for name in self.chosen]
         if len(forms) == 1:
             return B.buffers(forms[0])
@@ -169,6 +170,6 @@ class ChosenTexts(WholeText):
         return B.buffers(joined(both, ":"))
 
     def one(self, raw: pa.LargeStringArray) -> tuple[I64, U8]:
-        """Return the normal form of each value, or the value itself if that is empty."""
+        """Return the normal form of each value, or the value itself if the normal form is empty."""
         left = B.buffers(without(raw, self.ignore))
         return or_raw(*(left if self.form is None else normal_form(*left, self.form)), *B.buffers(raw))

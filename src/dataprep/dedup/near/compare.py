@@ -27,7 +27,7 @@ class Undecided(NamedTuple):
 
     Attributes:
         rows: their rows in the partition.
-        words: for each document its keys and then its contents, as 64-bit words; those of document i are
+        words: for each document its keys followed by its contents, as 64-bit words; those of document i are
             words[starts[i]:starts[i] + sizes[i]].
         old: 1 for a document of an older Dataset, which is kept in any case, else 0.
     """
@@ -44,22 +44,22 @@ class Outcome(NamedTuple):
 
     Attributes:
         state: 0 if the document is undecided, 1 if it is kept, 2 if it is dropped.
-        kept_by: the row of the kept document that it duplicates, -1 if there is none.
+        kept_by: the row of the kept document that the document duplicates; -1 if there is none.
         similarity: the similarity of the two documents.
-        looked: the number of entries of the index of kept documents that were read to decide.
+        looked: the number of entries in the index of kept documents that were read for the decision.
     """
 
     state: U8
     kept_by: I64
     similarity: F32
-    looked: I32  # entries of indexes that the document looked at
+    looked: I32  # entries of indexes that were read for the document
 
 
 @kernel
 def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
     """Write to `outcome`, in order, which documents of `block` to drop; return (pairs compared, entries skipped).
 
-    Each document is compared with the kept documents that share a key with it (entries); beyond a limit per document,
+    Each document is compared with the kept documents that share a key with it (entries). Beyond a limit per document,
     further entries are skipped.
 
     - bands: the number of keys per document.
@@ -103,12 +103,13 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
 def first_match(
     index: KeptIndex, found: I64, own: U64, bits: U64, rule: MatchRule, table: SetTable, stamp: Int
 ) -> tuple[Int, Any]:
-    """Return the number of the first kept document similar enough to a document (-1: none), and their similarity.
+    """Return the number of the first kept document that is similar enough to a document, or -1, and their similarity.
 
-    - found: the numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned.
+    - found: the numbers of kept documents to compare with, unsorted; if several documents match, the smallest number is
+      returned.
     - own: the contents of the document.
     - bits: the bitmap of these contents.
-    - rule: the rule that decides whether documents are similar enough.
+    - rule: the rule that decides whether two documents are similar enough.
     - table: as in `enter_set`.
     - stamp: as in `enter_set`.
     """

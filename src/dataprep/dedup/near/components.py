@@ -1,4 +1,4 @@
-"""Components: documents that share a key (hash of a band) are joined; every connected component is compared by itself.
+"""Components: documents that share a key (hash of a band) are joined; each connected component is compared separately.
 
 A task of MatchKeys reads one range of one band from every input part's keys, sorts it, and writes edges from each
 document with an equal key to the first document with this key. Documents are numbered in order, from 0 to at most 2^32
@@ -25,7 +25,7 @@ from dataprep.unicode.text import U8, U32, U64, Int
 
 from .keys import BUCKETS, PartKeys
 
-MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
+MATCH_RECORDS = 4 << 20  # keys sorted at once: 100 MB, including the memory of the sort
 EDGES_AT_ONCE = 1 << 20
 CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in its part; its component
 
@@ -34,7 +34,7 @@ CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in i
 class KeyRange:
     """The keys (hashes of bands) that one task sorts.
 
-    These are the keys of the bands [first, last) = `bands` whose top byte is in the range [first, last) = `buckets`.
+    The range contains the keys of the bands [first, last) = `bands` whose top byte is in [first, last) = `buckets`.
 
     Attributes:
         number: the task's number.
@@ -48,7 +48,7 @@ class KeyRange:
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
     """Divide the keys (hashes of bands) into ranges, one per task, of at most MATCH_RECORDS keys per band.
 
-    Memory and workers do not change the result.
+    The result does not depend on memory or the number of workers.
 
     - n_docs: the number of documents, each with `bands` keys.
     """
@@ -109,8 +109,8 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
     """Return edges (document, first document with the same key), uint32[m, 2], as document numbers.
 
     - keys: uint64[n], ascending.
-    - docs: uint32[n], the document of each key. Documents with a number below `first_new` are old; if only old
-      documents have a key, there is no edge for it.
+    - docs: uint32[n], the document of each key. Documents with a number below `first_new` are old; a key that only old
+      documents have produces no edge.
     """
     n = len(keys)
     out = np.empty((n, 2), np.uint32)
@@ -131,7 +131,7 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 
 @dataclass(frozen=True)
 class FindComponents(Pass[int]):
-    """Join documents that share keys to connected components; write each part's candidates, in one task.
+    """Join documents that share keys into connected components; write each part's candidates, in one task.
 
     A candidate is a document that is joined to another one.
 
@@ -140,9 +140,9 @@ class FindComponents(Pass[int]):
         bases: as in `MatchKeys`.
         n_docs: the number of documents.
         n_ranges: the number of files of MatchKeys.
-        doc_bytes: memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
-            record) states the number of candidates, the documents of the largest component, and the bytes of all
-            candidates.
+        doc_bytes: the memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
+            record) states the number of candidates, the number of documents in the largest component, and the size of
+            all candidates in bytes.
     """
 
     folder = "cluster"
@@ -152,7 +152,7 @@ class FindComponents(Pass[int]):
     bases: tuple[int, ...]  # the number of the first document of every part
     n_docs: int
     n_ranges: int
-    doc_bytes: int  # what a document costs in a partition in addition to its contents
+    doc_bytes: int  # the memory for a document in a partition, in addition to its contents
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write one segment per input part to the file `url`: its candidates (row in the part, component).
@@ -188,7 +188,7 @@ def unite(parent: U32, edges: U32) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
     Args:
-        parent: uint32[n], for each document an earlier one of the same component; a root is its own parent.
+        parent: uint32[n], for each document, an earlier document of the same component; a root is its own parent.
         edges: uint32[m, 2], pairs of documents.
     """
     for e in range(len(edges)):
@@ -212,11 +212,11 @@ def flatten(parent: U32) -> U8:
     Args:
         parent: uint32[n], as in `unite`; it is changed in place.
 
-    The result, uint8[n], is 0 for a document that is in no group with another document.
+    The result, uint8[n], is 0 for a document that is joined to no other document.
     """
     shared = np.zeros(len(parent), np.uint8)
     for d in range(len(parent)):
-        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is done already
+        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is already done
         if parent[d] != d:
             shared[d] = shared[parent[d]] = 1
     return shared

@@ -1,9 +1,9 @@
 """GatherCandidates: write the contents of the candidates (possible duplicates) to temporary files, by partition.
 
-Shingles that were stored when the text was hashed are used (`stored_shingles.py`). The text of other candidates is read
-a second time; of JSON Lines, only the lines of candidates are parsed. The partition of a candidate is chosen by the
-first document of its connected component (documents joined by shared keys), so a component is in one partition. The
-number of partitions depends on the size of the candidates, never on workers or memory.
+Shingles that were stored when the text was hashed are reused (`stored_shingles.py`). The text of other candidates is
+read a second time; in JSON Lines files, only the lines of candidates are parsed. The partition of a candidate is chosen
+by the first document of its connected component (documents joined by shared keys), so a component is in one partition.
+The number of partitions depends on the size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_PARTITIONS = 4096
 
 
 def n_partitions(cost: int) -> int:
-    """Return how many partitions (groups of candidates) to make, if all candidates take `cost` bytes."""
+    """Return how many partitions (groups of candidates) to make if all candidates together take `cost` bytes."""
     return min(MAX_PARTITIONS, max(1, -(-cost // PARTITION_BYTES)))
 
 
@@ -46,9 +46,9 @@ class GatherCandidates(Pass[Part]):
     with each other.
 
     Attributes:
-        sketch: computes the keys, and the contents, which are the hashes that are compared.
-        keep: computes the rank, which decides which copy is kept.
-        partitions: their number.
+        sketch: the rule that computes the keys, and the contents, which are the hashes that are compared.
+        keep: the rule that computes the rank, which decides which copy is kept.
+        partitions: the number of partitions.
         n_old: the first `n_old` parts belong to older Datasets, whose documents are all kept. The receipt (the task's
             record) states how many values `keep` could not read ("unreadable"), and the first of them ("such_as").
     """
@@ -67,8 +67,8 @@ class GatherCandidates(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the candidates of the input part `item` to the file `url`; return {"unreadable": n, "such_as": text}.
 
-        For each partition, the file has HEADERs (id, rank, and number of 64-bit words) and these words: the keys and
-        contents of the candidates. The result is that of the class.
+        For each partition, the file has HEADERs (id, rank, and number of 64-bit words), followed by these words: the
+        keys and contents of the candidates. The result is described in the class.
         """
         with Spill(FindComponents.url(self.out)) as found:
             candidates = found.read(item.number, 0, dtype=CANDIDATE)
@@ -106,7 +106,7 @@ class GatherCandidates(Pass[Part]):
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
-        """Return the shingles that were stored when the part with this number was hashed; none if it was not."""
+        """Return the shingles that were stored when the part with this number was hashed; none if it was not hashed."""
         receipt = receipts.found(HashDocuments.url(self.out, number) + ".json") or {"keys": []}
         step, name = receipt["keys"][0] if len(receipt["keys"]) == 1 else ("/", "")
         return StoredShingles.found(files.join(self.out, SHINGLES, name)) if not step else StoredShingles("", 0)
@@ -124,7 +124,7 @@ class GatherCandidates(Pass[Part]):
 
 
 def _cut(rows: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the same rows, cut where a segment of the file is full, wherever the payloads came from."""
+    """Yield the same rows, divided where a segment of the file is full, regardless of the payloads' origin."""
     held = 0
     for partition, headers, words in rows:
         ends = np.append(0, np.cumsum(headers["words"]))

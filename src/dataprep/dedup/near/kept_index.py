@@ -1,9 +1,10 @@
-"""The kernels of the index of kept documents: which kept documents share a key with a document.
+"""The kernels of the index of kept documents, which finds the kept documents that share a key with a document.
 
-The index has an entry for each key (hash of a band) of each kept document. To compare a document, a limited number of
-entries with its keys is read (see `allowance`), so that the work grows linearly if a million documents share a template
-but little more. Entries of the rarest keys are read first, since documents that share more than the template share rare
-keys; for one key, the newest entries are read first. The entries that are not read are counted as skipped.
+The index has an entry for each key (hash of a band) of each kept document. When a document is compared, only a limited
+number of entries with its keys is read (see `allowance`). The work therefore grows linearly even if a million documents
+share a template but little more. Entries of the rarest keys are read first, since documents that share more than the
+template share rare keys; for one key, the newest entries are read first. The entries that are not read are counted as
+skipped.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
@@ -19,20 +20,20 @@ from dataprep.unicode.text import I64, U64, Int
 
 from .similarity import I32, MatchRule, needed
 
-MOST = 1024  # entries that a document reads, of the first index
-LATER, FEWEST = 64, 4  # of the second index; each later one half as many, but at least so many
+MOST = 1024  # entries that are read for a document in the first index
+LATER, FEWEST = 64, 4  # entries of the second index; half as many in each later one, but at least FEWEST
 LIMITS = (MOST, LATER, FEWEST)
 
 
 class KeptIndex(NamedTuple):
     """An index that finds kept documents by key (hash of a band): a hash table with a linked list of entries per key.
 
-    An entry represents a kept document; entry number `kept * bands + band` is kept document number `duplicate_of`,
-    under the key of its band number `band`.
+    An entry represents a kept document; entry number `kept * bands + band` is kept document number `kept`, under the
+    key of its band number `band`.
 
     Attributes:
         key: the key in each slot of the table.
-        last: the newest entry of each slot; -1: the slot is free.
+        last: the newest entry of each slot; -1 if the slot is free.
         entries: the number of entries of each slot.
         before: for each entry, the next older one in its list.
         row: for each kept document, its row in the partition.
@@ -46,7 +47,7 @@ class KeptIndex(NamedTuple):
     key: U64  # of every slot
     last: I32  # the newest entry of every slot; -1: the slot is free
     entries: I32  # the number of entries of every slot
-    before: I32  # per entry, the one before it in its list
+    before: I32  # for each entry, the previous one in its list
     ends: I64  # the offset of the contents of each kept document in the pool, and their end
     row: I64  # of each kept document
     pool: U64
@@ -57,19 +58,20 @@ class KeptIndex(NamedTuple):
 
 @kernel
 def allowance(looked: Int) -> Int:
-    """Return how many entries of the next index of kept documents a document may read.
+    """Return how many entries of the next index of kept documents may be read for a document.
 
     Args:
-        looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough
-            entries, it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in
-            all; and always FEWEST, so that a near copy in the last of many indexes is found by a rare key.
+        looked: the number of entries that were read in earlier indexes for this document. The limit for the first
+            indexes together is MOST entries; each later index may use half as many as the one before it, so at most 2 *
+            LATER in all. At least FEWEST entries are always read, so that a near copy in the last of many indexes is
+            found by a rare key.
     """
     return max(MOST - looked, (MOST + 2 * LATER - looked) // 2, FEWEST)
 
 
 @kernel
 def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
-    """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
+    """Write the hash-table slot of each key of a document to `slots`; return the number of entries in these slots.
 
     An entry is a kept document that has the key. If there are more than `most` entries, the slots with the fewest
     entries come first.
@@ -92,7 +94,7 @@ def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
 
 @kernel
 def slot_of(index: KeptIndex, key: Int) -> Int:
-    """Return the slot of `key` in the index's hash table of keys, or the free slot for it if it is not there."""
+    """Return the slot of `key` in the index's hash table of keys, or the free slot for the key if it is absent."""
     mask = np.uint64(len(index.key) - 1)
     slot = key & mask
     while index.last[slot] >= 0 and index.key[slot] != key:
@@ -109,11 +111,11 @@ def candidates(
     The kept documents to compare share a key with the document, and have a size at which a match by `rule` is possible.
 
     - slots: int64[bands], the slots of the document's keys.
-    - most: the largest number of entries of these slots to read, in order.
+    - most: the maximum number of entries of these slots to read, in order.
     - size: the number of shingles (or words) of the document.
     - stamps: int64, one per kept document.
-    - stamp: the document's number, which is written to the entry of each kept document examined, so that none is
-      examined twice.
+    - stamp: the document's number. It is written to the entry of each kept document examined, so that no kept document
+      is examined twice.
     """
     n_found = 0
     for slot in slots:
@@ -137,7 +139,7 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
     - keys: uint64[bands].
     - own: the document's contents.
     - bits: their bitmap.
-    - row: the document's row in the partition. If a document did not fit, no later document is entered either; these
+    - row: the document's row in the partition. Once a document did not fit, no later document is entered either; these
       documents are decided in the next round, with an empty index.
     """
     n = index.fill[0]

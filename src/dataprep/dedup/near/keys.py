@@ -1,9 +1,10 @@
 """HashDocuments: read the text once, and store the keys of every document, the hashes of its MinHash bands.
 
 Keys are sorted by band and by their top byte. The name of a file of keys is a hash of the settings and of the text of
-an input part; it does not depend on the part's number in the Dataset or on dropped documents. So a file is looked up
-before it is made (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to documents. It
-has the ids of the part's documents and, for every file of keys, the row in the part of each document of that file.
+an input part. It does not depend on the part's number in the Dataset or on dropped documents. A file is therefore
+looked up before it is created (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to
+documents. It contains the ids of the part's documents and, for every file of keys, the row in the part of each document
+of that file.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 
 
 def key_url(out: str, file: KeyFile) -> str:
-    """Return the URL of a file of keys (hashes of documents), stored by this deduplication or by another one.
+    """Return the URL of a file of keys (hashes of documents) that this or another deduplication stored.
 
     Args:
         out: the folder of this deduplication.
-        file: (name of the other one's folder, which is next to `out`, or "" for `out`; name of the file), or ("/",
-            URL).
+        file: (name of the other deduplication's folder, which is next to `out`, or "" for `out`; name of the file), or
+            ("/", URL).
     """
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
@@ -122,10 +123,10 @@ class PartToHash:
 
 @dataclass(frozen=True)
 class HashDocuments(Pass[PartToHash]):
-    """Store the keys (hashes) of the documents of an input part; keys that an earlier run stored are used again.
+    """Store the keys (hashes) of the documents of an input part; keys that an earlier run stored are reused.
 
-    Also writes the part's file of rows, which maps keys to documents. The receipt (the task's record) states the number
-    of documents, the number of those that earlier stages kept, and the files of keys.
+    The task also writes the part's file of rows, which maps keys to documents. The receipt (the task's record) states
+    the number of documents, the number of documents that earlier stages kept, and the files of keys.
     """
 
     folder = "rows"
@@ -140,7 +141,7 @@ class HashDocuments(Pass[PartToHash]):
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
-        """Return the receipt of a part; if one of its files of keys is not whole, the part is hashed again first."""
+        """Return the receipt of a part; if one of its files of keys is incomplete, the part is first hashed again."""
         url = self.url_of(item)
         record = receipts.valid(url + ".json", self.item_key(item))
         if record is not None and all(is_complete(key_url(self.out, file)) for file in record["keys"]):
@@ -150,9 +151,9 @@ class HashDocuments(Pass[PartToHash]):
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
         """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
 
-        Returns {"docs": documents, "kept": those that earlier stages kept, "keys": files of keys, "how": text, "first",
-        "last": first and last id as text}; "how" is "hashed" (keys were computed), "found" (an earlier run stored them)
-        or "borrowed" (they are those of a finished Dataset).
+        Returns {"docs": number of documents, "kept": number of documents that earlier stages kept, "keys": files of
+        keys, "how": text, "first", "last": first and last id as text}; "how" is "hashed" (keys were computed), "found"
+        (an earlier run stored them) or "borrowed" (they are those of a finished Dataset).
         """
         part, verdicts = without_drops(item.part)
         how, keys, rows, ids = self._keys(item, part)
@@ -178,8 +179,8 @@ class HashDocuments(Pass[PartToHash]):
     def _hash(self, item: PartToHash, part: Part) -> U64:
         """Write the file of keys and its receipt, replacing existing ones; return the ids of the documents.
 
-        Also stores the hashes of shingles, as far as they may be stored. Tasks of parts with equal text write equal
-        files, and may do so at the same time.
+        Also stores the hashes of shingles within the allowed size. Tasks of parts with equal text write equal files,
+        and may do so at the same time.
         """
         ids: list[U64] = [np.zeros(0, np.uint64)]
         urls = [files.join(self.out, folder, item.name) for folder in (KEYS, SHINGLES)]
@@ -226,7 +227,7 @@ def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
     A document of a file that is not in the part has the row ABSENT. The result is None if a document of the part is in
     none of the files.
 
-    - ids: uint64, of the part's documents, ascending.
+    - ids: uint64, the ids of the part's documents, ascending.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:

@@ -1,10 +1,10 @@
 """Find the keys (hashes) that earlier runs computed, so that no text is hashed twice; open what `against=` names.
 
-Keys are searched for in two kinds of folders. The first kind: another step of the same output may have hashed the same
-part, for example before a file was added or withdrawn, or for another threshold. The second kind: the Pipeline that
-sealed (finished) a shard may have run a deduplication with the same settings. Its keys are found by the documents' ids,
-unless a later stage of that Pipeline changed texts. Documents of the Datasets that `against=` names come first and are
-kept; only those that share a key with a new document are read again.
+Keys are searched for in two kinds of folders. First, another step of the same output may have hashed the same part, for
+example before a file was added or removed, or for another threshold. Second, the Pipeline that sealed (finished) a
+shard may have run a deduplication with the same settings. Its keys are found by the documents' ids, unless a later
+stage of that Pipeline changed texts. Documents of the Datasets that `against=` names come first and are kept; only
+those that share a key with a new document are read again.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class StoredKeys:
     def lent(self, sketch_key: str) -> tuple[LentKeys, ...]:
         """Return the stored keys that were made with the settings whose hash is `sketch_key`, one item per part; or ().
 
-        The result is () if no stored keys can be used: there are none with these settings, or if a later stage changed
-        texts, or if a file of keys is damaged. For a damaged file a warning is logged.
+        The result is () if no stored keys can be used: none were stored with these settings, a later stage changed
+        texts, or a file of keys is damaged. For a damaged file a warning is logged.
         """
         for fit in self.fits:
             later = self.folder.sealed.stages[fit["step"].number :]
@@ -74,7 +74,7 @@ class StoredKeys:
 
 
 def check(older: Older, sketch_key: str, wanted: str) -> None:
-    """Raise PlanError if a Dataset has keys that MinHash stored, but none of them was made with these settings.
+    """Raise PlanError if MinHash stored keys for a Dataset, but none of them with these settings.
 
     - sketch_key: the hash of the settings.
     - wanted: the settings as text, for the message.
@@ -107,7 +107,7 @@ def _lent(folder: str, number: int) -> LentKeys | None:
 
 
 def sibling_steps(out: str) -> list[str]:
-    """Return the folders of other steps of the same output that hold keys (hashes of documents), to use them again.
+    """Return the folders of other steps of the same output that hold keys (hashes of documents), so they can be reused.
 
     Args:
         out: a step's folder, such as OUTPUT/steps/01-MinHash-...
@@ -120,7 +120,7 @@ def sibling_steps(out: str) -> list[str]:
 
 
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
-    """Return all parts of the Datasets, numbered in order, each with the files of its keys if these are stored.
+    """Return all parts of the Datasets, numbered in order, each with the files of its keys if they are stored.
 
     - out: the folder that this deduplication writes to.
     - sketch_key: the hash of the settings that decide the keys (hashes of documents).
@@ -150,12 +150,12 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
 
 
 def _texts_only(part: Part) -> Part:
-    """Return what is hashed of a part: its text before verdicts, regardless of its file number."""
+    """Return the input of a part's hashes: its text before verdicts, regardless of its file number."""
     base, _ = without_drops(part)
     return replace(base, slices=tuple(replace(piece, file=0, source="") for piece in base.slices))
 
 
 def _home(part: Part) -> str | None:
-    """Return the folder of the sealed Dataset that a part is an unchanged shard of, or None."""
+    """Return the folder of the sealed Dataset of which a part is an unchanged shard, or None."""
     home = home_of(part.slices[0].url) if isinstance(part.reader, Sealed) and len(part.slices) == 1 else None
     return home.url if home is not None and not without_drops(part)[0].stages else None

@@ -1,11 +1,11 @@
 """DuplicateSearch: find duplicate documents in five passes, hash, match, cluster, gather and verify.
 
-Each pass is complete before the next begins. The result is a table of the documents to drop. The first four passes make
-an *index*: the contents of every candidate (hashes of its shingles, or its text), stored with the documents that it may
-duplicate. The index does not depend on the threshold, so if it is kept, a run with another threshold needs only the
-last pass. The index stores sets of shingles, not similarities of pairs: if many documents have one key, the number of
-pairs grows with the square of their number, but the number of sets only linearly; and verification reads 2.5 GB of sets
-per second.
+Each pass is complete before the next begins. The result is a table of the documents to drop. The first four passes
+produce an *index*: the contents of every candidate (hashes of its shingles, or its text), stored with the documents
+that it may duplicate. The index does not depend on the threshold, so if it is kept, a run with another threshold needs
+only the last pass. The index stores sets of shingles, not similarities of pairs. If many documents share one key, the
+number of pairs grows with the square of their number, whereas the number of sets grows only linearly; and verification
+reads 2.5 GB of sets per second.
 """
 
 from __future__ import annotations
@@ -60,18 +60,20 @@ class DuplicateSearch:
         keep: the rule that chooses the kept copy.
         name: the stage's name, for progress bars.
         reason: the drop reason of each dropped document.
-        reason_in_older: the drop reason of documents whose kept copy is in an older Dataset; "": `reason`.
+        reason_in_older: the drop reason of documents whose kept copy is in an older Dataset; "" if it is the same as
+            `reason`.
         key: the hash of everything that decides which documents are dropped.
-        index: if keys are to be stored for later searches, the hash of everything but the threshold; if "", they are
+        index: the hash of everything but the threshold, if keys are to be stored for later searches; "" if they are
             deleted at the end.
         sketch_key: the hash of the settings that decide a document's keys.
         keeps_candidates: whether the candidates are stored too, for a search with another threshold.
         contained: as in `MatchRule`.
         older: Datasets whose documents come first and are kept.
 
-    Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, else a bounded amount per
-    worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is in use during
-    the search, and after it only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more.
+    Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, otherwise a bounded amount per
+    worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is needed during
+    the search, and afterwards only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more
+    are needed.
     """
 
     docs: Dataset
@@ -108,9 +110,9 @@ class DuplicateSearch:
         return DropIds(verdicts=url, key=self.key, estimator=self.name, facts=facts)
 
     def find_again(self) -> DropIds:
-        """Return the result of `find`, and store the keys of the documents, which later searches use again.
+        """Return the result of `find`, and store the keys of the documents, which later searches reuse.
 
-        The keys of stored parts, and of the older Datasets, are not computed again.
+        Keys that are already stored for a part or an older Dataset are not computed again.
         """
         index = key_of((self.sketch_key, self.docs.key, self.keep, [old.content for old in self.older]))
         return replace(self, index=index, keeps_candidates=False).find(sketch_key=self.sketch_key, index=index)
@@ -203,7 +205,7 @@ class DuplicateSearch:
 
 
 def index_in(folder: str, key: str) -> dict[str, Any] | None:
-    """Return the content of index.json in a step's folder if it holds the complete index of this key, else None."""
+    """Return the content of index.json in a step's folder if it contains the complete index for this key, else None."""
     record = receipts.valid(files.join(folder, "index.json"), key)
     gathered = (GatherCandidates.url(folder, n) + ".json" for n in range(record["parts"] if record else 0))
     return record if all(receipts.valid(receipt, key) is not None for receipt in gathered) else None

@@ -1,9 +1,9 @@
 """The kernels that compare two sets of shingles: how many members they share, and bitmaps that reject most pairs.
 
 Every set of shingles has a bitmap, in which each shingle sets one bit. If a bit is set for one document and not for
-another, the other document lacks the shingle that set the bit. So most pairs are rejected without comparing the sets.
-This test is conservative: no pair that reaches the threshold is rejected. A bitmap has at least eight bits per shingle,
-so that few pairs pass the test wrongly.
+another, the other document lacks the shingle that set the bit. Most pairs are therefore rejected without comparing the
+sets. This test is conservative: no pair that reaches the threshold is rejected. A bitmap has at least eight bits per
+shingle, so that few pairs pass the test although they are not similar enough.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
@@ -26,8 +26,8 @@ class MatchRule(NamedTuple):
     """The rule that decides from two documents' contents whether one is dropped.
 
     Attributes:
-        threshold: a document is dropped if its similarity is at least this; a threshold above 1 means that the contents
-            must be equal.
+        threshold: a document is dropped if its similarity is at least this value; a threshold above 1 means that the
+            contents must be equal.
         contained: if False, the similarity is the Jaccard similarity; if True, it is the share of the document's
             shingles that the kept document has.
     """
@@ -97,7 +97,7 @@ def table_mask(n: Int) -> Int:
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
     """Return how many hashes of `theirs` are in the set stored in `table`, or -1 if there are fewer than `least`.
 
-    - n_own: the number of members of that set.
+    - n_own: the number of members of the set in `table`.
     - stamp: the mark with which `enter_set` entered the set.
     """
     mask = table_mask(n_own)
@@ -145,10 +145,10 @@ def draw(members: U64, bits: U64) -> None:
 
 @kernel
 def lack(bits: U64, others: U64, most: Int) -> bool:
-    """Return True if the set with bitmap `others` surely lacks more than `most` members of the set with bitmap `bits`.
+    """Return True if the set with bitmap `others` certainly lacks over `most` members of the set with bitmap `bits`.
 
-    False means that it may have them. If the bitmaps differ in length, the longer one is folded to the length of the
-    shorter one.
+    False means that the other set may contain them. If the bitmaps differ in length, the longer one is folded to the
+    length of the shorter one.
     """
     words = min(len(bits), len(others))
     missing = np.int64(0)

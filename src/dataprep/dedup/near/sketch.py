@@ -1,6 +1,6 @@
 """Sketch: a rule that gives each document keys, by which candidates are found, and contents, which are compared.
 
-A MinHash sketch has one key per band, and its contents are the distinct 64-bit hashes of its shingles. Hashes represent
+A MinHash sketch has one key per band, and its contents are the distinct 64-bit hashes of its shingles. Hashes stand for
 shingles: two different shingles have equal hashes with probability 2^-64. An exact sketch has one key, a hash of the
 text in its normal form, and its contents are that text itself.
 
@@ -40,7 +40,7 @@ class Sketch(Protocol):
 
     @property
     def threshold(self) -> float:
-        """The least similarity (0 to 1) at which a document is dropped; if above 1, contents must be equal."""
+        """The minimum similarity (0 to 1) at which a document is dropped; above 1, contents must be equal."""
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
@@ -65,10 +65,10 @@ class Shingles:
         unit: "word" or "char".
         ngram: the number of units per shingle.
         word_split: the rule for splitting words, "unicode" or "regex".
-        threshold: a document is dropped if its similarity is at least this.
+        threshold: a document is dropped if its similarity is at least this value.
         bands: the number of bands of the signature.
         rows: the number of rows per band.
-        seed: decides the permutations. A document with fewer than `min_shingles` shingles is never compared.
+        seed: the seed of the permutations. A document with fewer than `min_shingles` shingles is never compared.
     """
 
     unit: str
@@ -79,7 +79,7 @@ class Shingles:
     seed: int
     min_shingles: int = 1  # a document with fewer is never compared
     word_split: str = "unicode"
-    normalize: tuple[str, ...] | None = None  # differences that do not count; None: those of the unit
+    normalize: tuple[str, ...] | None = None  # differences that are ignored; None: the default of the unit
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -87,7 +87,7 @@ class Shingles:
     def permutations(self) -> tuple[U32, U32]:
         """The factors a (odd) and shifts b of the permutations h -> a h + b mod 2^32, uint32[bands * rows] each.
 
-        They are those of datasketch's scheme "affine32".
+        The permutations are those of datasketch's scheme "affine32".
         """
         random = np.random.RandomState(self.seed)  # a stream that NumPy promises never to change
         n = self.bands * self.rows
@@ -97,7 +97,7 @@ class Shingles:
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the number of shingles of each document, int64[n], and its keys, one per band, uint64[bands, n].
 
-        A document with fewer than `min_shingles` shingles has the number 0.
+        For a document with fewer than `min_shingles` shingles, the number is 0.
         """
         sizes, keys, _ = self.keys_and_shingles(batch)
         return sizes, keys
@@ -228,8 +228,8 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
         offsets: text i is data[offsets[i]:offsets[i + 1]].
         data: the texts, UTF-8 bytes.
 
-    The words of text i are those from offsets[i] to offsets[i + 1] of the result. Two texts are equal exactly if their
-    words are equal.
+    The words of text i are those from offsets[i] to offsets[i + 1] of the result. Two texts are equal if and only if
+    their words are equal.
     """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -258,9 +258,9 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
     """Write the MinHash signature of one set into `row`: for each permutation, the least permuted hash of the set.
 
     - hashes: uint64, hashes of the set's shingles; their low 32 bits are permuted.
-    - a, b: factors and shifts of the permutations, uint32[bands * rows], as long as `row`. Four shingles are taken per
-      pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a uint64; without the
-      casts the minimum would be over unreduced products, and all signatures nearly equal.
+    - a, b: factors and shifts of the permutations, uint32[bands * rows], as long as `row`. Four shingles are processed
+      per pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a uint64; without the
+      casts, the minimum would be taken over unreduced products, and all signatures would be nearly equal.
     """
     n, k = len(hashes), len(row)
     for i in range(k):
@@ -287,7 +287,7 @@ def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
     - hashes: the hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]].
     - a, b: factors and shifts of the permutations.
     - rows: the number of signature values per band. A key also depends on the number of its band, so that equal values
-      in two bands do not make equal keys.
+      in two bands do not produce equal keys.
     """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)

@@ -1,8 +1,8 @@
-"""Stored shingles: the hashes of the first read's shingles, so that the candidates' texts are not read and split again.
+"""Stored shingles: hashes of shingles from the first read, so that candidates' texts are not read and split again.
 
-HashDocuments stores the hashes of the shingles of each document, with its keys; GatherCandidates reads those of the
-candidates, and the files are deleted. All parts together store at most STORED_BYTES; the documents after the last batch
-that fits into a part's share are read a second time. The result does not depend on it.
+HashDocuments stores the hashes of the shingles of each document, with its keys. GatherCandidates reads the hashes of
+the candidates, and the files are then deleted. All parts together store at most STORED_BYTES; the documents after the
+last batch that fits into a part's share are read a second time. The result does not depend on this limit.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ShingleWriter:
     """Hashes the documents of a part, and stores the hashes of their shingles until `left` bytes are used up.
 
     Attributes:
-        spill: a segment per batch of n documents has three sections: the number of shingles of each document, int64[n],
-            the keys, uint64[bands, n], and the hashes of the shingles, uint64.
+        spill: the file of hashes; a segment per batch of n documents has three sections: the number of shingles of each
+            document, int64[n], the keys, uint64[bands, n], and the hashes of the shingles, uint64.
     """
 
     sketch: Shingles
@@ -49,14 +49,14 @@ class ShingleWriter:
 
 @dataclass(frozen=True)
 class StoredShingles:
-    """The stored shingles of a part: those of its first `n_docs` documents are in the file `url`."""
+    """The stored shingles of a part; the shingles of its first `n_docs` documents are in the file `url`."""
 
     url: str
     n_docs: int
 
     @classmethod
     def found(cls, url: str) -> StoredShingles:
-        """Return the shingles that the file `url` has; none if it is missing or damaged."""
+        """Return the shingles stored in the file `url`; none if the file is missing or damaged."""
         if receipts.valid(url + ".json", files.name_of(url)) is None:
             return cls(url, 0)
         with Spill(url) as spill:
@@ -65,7 +65,7 @@ class StoredShingles:
     def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, U64, U64]]:
         """Yield the result of `Sketch.contents` for the documents with the numbers `rows`, ascending.
 
-        All numbers must be below `n_docs`. A segment of the file is in memory at a time.
+        All numbers must be below `n_docs`. One segment of the file is in memory at a time.
         """
         if not len(rows) or not isinstance(sketch, Shingles):
             return
@@ -84,10 +84,10 @@ class StoredShingles:
 
 
 def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch) -> list[Any]:
-    """Return the parts to hash, each with the number of bytes that it may store, by its size.
+    """Return the parts to hash, each with the number of bytes of shingles that it may store, according to its size.
 
-    Nothing is stored for the `n_old` parts of older Datasets, since few of their documents are candidates, and for
-    methods that compare texts instead of shingles.
+    Nothing is stored for the `n_old` parts of older Datasets, since few of their documents are candidates. Nothing is
+    stored either for methods that compare texts instead of shingles.
     """
     if not isinstance(sketch, Shingles):
         return list(items)

@@ -1,4 +1,4 @@
-"""Tokens of any tokenizer as the units of shingles: of tiktoken, of a `tokenizer.json`, or a `dp.Tokenizer`."""
+"""Tokens as the units of shingles, from any tokenizer: tiktoken, a `tokenizer.json`, or a `dp.Tokenizer`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dataprep.unicode.text import I64, U64
 
 @dataclass(frozen=True, repr=False)
 class Tokens:
-    """A tokenizer that divides texts into the units of which shingles are made.
+    """A tokenizer that divides texts into the units that make up shingles.
 
     Attributes:
-        name: as messages and manifests show it.
-        digest: a hash of everything that ids depend on.
-        engine: the tokenizer; of `encode_column` (dp.Tokenizer), `encode_ordinary_batch` (tiktoken) and `encode_batch`
-            (tokenizers), it has at least one method.
+        name: the name in messages and manifests.
+        digest: a hash of everything that determines the ids.
+        engine: the tokenizer; it has at least one of the methods `encode_column` (dp.Tokenizer),
+            `encode_ordinary_batch` (tiktoken) and `encode_batch` (tokenizers).
     """
 
     name: str = field(compare=False)
@@ -36,12 +36,12 @@ class Tokens:
 
     @property
     def unit(self) -> str:
-        """The text that represents this tokenizer in keys: "tokens" and a hash of its content."""
+        """The text that represents this tokenizer in keys: "tokens" and a hash of the tokenizer's content."""
         return f"tokens {self.digest}"
 
     @classmethod
     def of(cls, given: Any) -> Tokens:
-        """Return a tokenizer given by name, path or object.
+        """Return a tokenizer specified by name, path or object.
 
         Args:
             given: a name of tiktoken ("o200k_base"); the path of a `tokenizer.json`, or of its folder; a
@@ -61,7 +61,7 @@ class Tokens:
         if hasattr(engine, "encode_batch") and hasattr(engine, "to_str"):
             return cls._of_json(engine.to_str(), "tokenizer")
         msg = (
-            f"shingle={given!r} must be 'word', 'char', a name of tiktoken such as 'o200k_base', the path of a "
+            f"shingle={given!r} must be 'word', 'char', a tiktoken encoding such as 'o200k_base', the path of a "
             "tokenizer.json, or a tokenizer object"
         )
         raise PlanError(msg)
@@ -106,13 +106,13 @@ class Tokens:
         except Exception as e:  # the library raises no narrower class
             msg = f"shingle={name!r} must be a tokenizer.json that the library tokenizers reads: {e}"
             raise PlanError(msg) from e
-        engine.no_truncation()  # which many files have
+        engine.no_truncation()  # many files set a truncation
         engine.no_padding()
         digest = xxhash.xxh3_128_hexdigest(engine.to_str().encode())
         return cls(f"{name} {digest[:8]}", digest, engine)
 
     def ids(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
-        """Return the ids of each text, as (offsets int64[n + 1], ids uint64); special tokens are ordinary text."""
+        """Return the ids of each text, as (offsets int64[n + 1], ids uint64); special tokens count as plain text."""
         if hasattr(self.engine, "encode_column"):
             found, stops = self.engine.encode_column(texts)
             stops = stops.astype(np.int64)

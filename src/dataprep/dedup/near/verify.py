@@ -1,11 +1,12 @@
 """VerifyPartition: compare every candidate, best copy first, with the *kept* documents that share a key with it.
 
-A candidate is dropped if its similarity to a kept document reaches the threshold (the first such document is named);
-otherwise it is kept, and later candidates are compared with it. Dropped documents are never compared with later
-candidates; so the work grows linearly with their number, and a dropped document never causes another one to be dropped.
-If a partition exceeds memory, there are several rounds: documents are compared with as many kept documents as fit into
-memory, and those still undecided are compared with further kept ones in the next round. The result is the same, unless
-a document shares keys with more kept ones than the limits in `kept_index.py`.
+A candidate is dropped if its similarity to a kept document reaches the threshold (the first such document is named).
+Otherwise it is kept, and later candidates are compared with it. Dropped documents are never compared with later
+candidates. The work therefore grows linearly with the number of dropped documents, and a dropped document never causes
+another one to be dropped. If a partition exceeds memory, there are several rounds: documents are compared with as many
+kept documents as fit into memory, and documents still undecided are compared with further kept documents in the next
+round. The result is the same, unless a document shares keys with more kept documents than the limits in `kept_index.py`
+allow.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class VerifyPartition(Pass[int]):
         rule: the condition on which a document is dropped.
         origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
         n_groups: the number of groups of input parts; the file has one section per group.
-        drops_all: new documents for which others are dropped are dropped, too. The receipt (the task's record) states
-            the numbers of dropped documents, compared pairs and skipped entries (kept documents that share a key with a
-            document that has too many of them).
+        drops_all: whether new documents for which others are dropped are themselves dropped. The receipt (the task's
+            record) states the numbers of dropped documents, compared pairs and skipped entries (kept documents that
+            share a key with a document that shares keys with too many).
     """
 
     folder = "verify"
@@ -76,8 +77,8 @@ def decided(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, int]]:  # fmt: skip
     """Decide which candidates of one partition to drop; nothing is written.
 
-    Parameters are those of `VerifyPartition`. Returns a VERDICT for each dropped document, the number of the input part
-    of each, and the counts of the receipt. The verdicts are in order of the parts.
+    Parameters are those of `VerifyPartition`. Returns a VERDICT for each dropped document, the number of each
+    document's input part, and the counts for the receipt. The verdicts are in order of the parts.
     """
     urls = [GatherCandidates.url(index, number) for number in range(len(origins))]
     rows = SpilledRows.read(urls, partition, HEADER, lambda headers: 8 * headers["words"])
@@ -101,13 +102,13 @@ def decide(
     """Return (decisions on all documents of a partition, number of pairs compared, number of entries skipped).
 
     An entry is a kept document that shares a key with the document to decide on; if there are too many entries, the
-    rest is skipped.
+    remaining ones are skipped.
 
     - rule: the condition on which a document is dropped.
     - rows: the documents' headers and contents.
     - origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new` can be dropped.
     - bands: the number of keys per document.
-    - budget: the bytes of documents in memory at once.
+    - budget: the maximum number of bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))
@@ -132,7 +133,7 @@ def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.
 
 
 def _empty_index(words: I64, bands: int, budget: int) -> KeptIndex:
-    """Return an empty index for as many documents of these sizes as the budget holds, at least one of any size."""
+    """Return an empty index for as many documents of these sizes as the budget allows, at least one of any size."""
     need, largest = int(words.sum()), int(words.max())
     capacity = max(1, min(len(words), budget // (32 * bands)))
     slots = 1 << int(2 * capacity * bands - 1).bit_length()

@@ -11,7 +11,7 @@
               does not mention
     "ccnet_digits"  as "ccnet", but digits are unchanged, so "39 cts" and "50 cts" differ
 
-Each form gives the same result as Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode
+Each form gives the same result as Python's `str.lower`, `str.split`, `re` and `unicodedata` in the pinned Unicode
 version.
 """
 
@@ -57,11 +57,11 @@ class Form(NamedTuple):
     Attributes:
         entries: uint32, the replacement of each code point.
         ascii: its first 128 entries.
-        several: replacements of more than one code point.
+        several: the replacements that consist of more than one code point.
         classes: class bits of each code point.
-        strips: white space at the ends is removed.
-        lowers: case is removed.
-        zeros: digits become 0.
+        strips: whether white space at the ends is removed.
+        lowers: whether the text is lower-cased.
+        zeros: whether digits become 0.
         plain: a code for the set of ASCII characters that are replaced by one byte each: EVERY, PRINTED or LETTERS.
     """
 
@@ -105,7 +105,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
 
 
 def _ccnet(*, zeros: bool) -> tuple[U32, U32]:
-    """Return the tables of "ccnet": lower case, bases of accented letters, then digits, punctuation and controls."""
+    """Return the tables of "ccnet": lower case, base letters of accented letters, digits, punctuation and controls."""
     entries, rows = _compared(zeros=zeros), list[list[int]]()
     one = entries.copy()
     for points, base in tables.bases():
@@ -125,7 +125,7 @@ def _compared(*, zeros: bool) -> U32:
     """Return the entries of "ccnet" for code points in lower case without accents.
 
     Args:
-        zeros: each digit is a 0.
+        zeros: whether each digit becomes 0.
     """
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)

@@ -1,8 +1,8 @@
 """Spans to cut for repeated units of text, and for the white space between and next to them.
 
-Repeats in a row are cut together. Of the gaps before and after them, the one with more line feeds is left in the text,
-so that no blank line appears and no paragraph break is lost. For repeats at the start of a text the gap after them is
-cut; for repeats at the end of a text, the gap before them.
+Consecutive repeats are cut together. Of the gaps before and after them, the one with more line feeds remains in the
+text, so that no blank line appears and no paragraph break is lost. For repeats at the start of a text, the gap after
+them is cut; for repeats at the end of a text, the gap before them.
 
 Slow reference for the tests: tests/twins/exact.py
 """
@@ -27,11 +27,12 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
 
     - repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
       space between them are cut together with that white space, and with the white space either before or after them. A
-      span of white space names no first occurrence.
-    - strips: True if the normal form has no white space at its ends. If the first or last repeat has white space that
-      is to be kept, its span is shortened; unless `strips` is True, the range of its first occurrence is shortened too.
+      span of white space has no first occurrence.
+    - strips: True if the normal form has no white space at its ends. If the first or last repeat contains white space
+      that is to be kept, its span is shortened; unless `strips` is True, the range of its first occurrence is shortened
+      too.
     - final: True if no further repeats follow. If it is False, the last repeats, to which the next ones may be joined,
-      are returned undecided; pass them again together with the next ones.
+      are returned as undecided; pass them again together with the next repeats.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(3 * len(repeats), SPAN)
@@ -43,7 +44,7 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
 def _close_up(
     repeats: Spans, rows: I64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
 ) -> tuple[int, int]:
-    """Write the spans of all complete runs; return how many there are, and of how many repeats."""
+    """Write the spans of all complete runs; return the number of spans, and the number of repeats in them."""
     start, end, n, k = repeats["start"], repeats["end"], 0, 0
     while k < len(repeats):
         at, stop, reach, last = offsets[rows[k]], offsets[rows[k] + 1], end[k], k + 1
@@ -113,7 +114,7 @@ def _widen(a: int, b: int, data: U8, at: int, stop: int, table: U16) -> tuple[in
 
 @kernel(_nrt=False)
 def _feeds(data: U8, i: int, stop: int) -> int:
-    """Return how many line feeds there are."""
+    """Return the number of line feeds in data[i:stop]."""
     n: Int = 0
     for j in range(i, stop):
         n += data[j] == 0x0A

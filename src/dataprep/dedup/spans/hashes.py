@@ -1,4 +1,4 @@
-"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed while it is made, not stored.
+"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed on the fly and never stored.
 
 A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
 the normal form drops between two words) is hashed as a blank before the next character. A character beyond ASCII is
@@ -41,7 +41,7 @@ def _between(w: Int, first: int, last: int) -> Int:
 
 @kernel(inline="always")
 def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
-    """Return the normal form of eight ASCII bytes, its length, and the bytes that must be taken one by one."""
+    """Return the normal form of eight ASCII bytes, its length, and the bytes that must be processed one by one."""
     n, odd = np.uint64(8), w & TOPS
     w &= ~TOPS
     upper = _between(w, 0x41, 0x5A)
@@ -84,7 +84,7 @@ def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[I
 
 @kernel(inline="always")
 def _unchanged(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int, Int]:
-    """Hash the ASCII bytes that data[i:stop] begins with as they are, as `_append` does; the last is where they end."""
+    """Hash the leading ASCII bytes of data[i:stop] that are unchanged, as `_append` does; last value: their end."""
     a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
     word = bits = np.uint64(0)
     while i + np.uint64(8) <= stop:
@@ -103,7 +103,7 @@ def _unchanged(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int, Int]:
 
 @kernel(inline="always")
 def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
-    """Return the bytes of a character of the normal form, and how many: 1, 3 beyond ASCII, 0 if it is not kept."""
+    """Return the bytes of a character of the normal form, and how many: 1, 3 beyond ASCII, 0 if it is dropped."""
     if c < np.uint64(0x80):
         return c, kept
     return np.uint64(0x80) | (c & np.uint64(0x7F)) | (c >> np.uint64(7)) << np.uint64(8), np.uint64(3)

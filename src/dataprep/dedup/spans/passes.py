@@ -1,10 +1,10 @@
 """The passes that find repeated units (lines, paragraphs, spans), each complete before the next begins.
 
 HashUnits writes a record (hash and location) of every unit to temporary files, sorted into ranges of hashes. MatchUnits
-reads the records of a partition (a range of hashes) in order of documents: the first unit with a hash is kept, later
-ones repeat it. CutRepeats collects the repeats of an input part, and reads the part's texts once more to join
-neighbouring repeats and to cut the gaps between them. Memory holds some records and the distinct units of a partition;
-if these are too many, the partition is processed in several rounds.
+reads the records of a partition (a range of hashes) in order of documents: the first unit with a hash is kept, and
+later units with this hash are repeats. CutRepeats collects the repeats of an input part, and reads the part's texts
+once more to join neighbouring repeats and to cut the gaps between them. Memory holds some records and the distinct
+units of a partition; if these are too many, the partition is processed in several rounds.
 
 Slow reference for the tests: tests/twins/exact.py
 """
@@ -165,7 +165,7 @@ class MatchUnits(Pass[int]):
         for records in each_section(self._urls, partition, RECORD):
             if rounds > 1:
                 own = records[(records["b"] >> np.uint64(40)) % np.uint64(rounds) == number]
-                own.flags.writeable = False  # or the kernel would be compiled again
+                own.flags.writeable = False  # otherwise the kernel would be compiled again
             repeats = seen.enter(records if rounds == 1 else own)
             facts["duplicates"] += len(repeats)
             yield repeats
@@ -182,7 +182,7 @@ class _DistinctUnits:
 
     @classmethod
     def of(cls, capacity: int) -> _DistinctUnits:
-        """Return an empty table for this number of distinct units."""
+        """Return an empty table with capacity for this number of distinct units."""
         slots = np.full(max(8, 1 << (2 * capacity).bit_length()), -1, np.int32)
         return cls(slots, np.empty(capacity, RECORD), np.empty(capacity, np.int64))
 
@@ -203,12 +203,12 @@ class _DistinctUnits:
 
 @kernel
 def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
-    """Look up units in order; enter the new ones into the table, and write the others, as SPANs, to `out`.
+    """Look up units in order; enter the new units into the table, and write the others, as SPANs, to `out`.
 
     - records: the records of the units to look up.
     - units: the records of the `n` distinct units so far.
-    - slots: int32, a hash table of their numbers.
-    - counts: the number of occurrences of each.
+    - slots: int32, a hash table of the numbers of these units.
+    - counts: the number of occurrences of each unit.
 
     Returns the new number of distinct units, and the number of rows written to `out`.
     """
@@ -244,7 +244,8 @@ class CutRepeats(Pass[Part]):
         partitions: the number of files of repeats.
         strips: True if the normal form has no white space at its ends.
         firsts: for each input part, the id of the first document of every segment. The receipt (the task's record)
-            states the number of ranges and of bytes that are cut; it has no text, so that `forget` need not search it.
+            states the number of ranges and of bytes that are cut; it contains no text, so that `forget` need not search
+            it.
     """
 
     folder = "cut"
@@ -256,7 +257,7 @@ class CutRepeats(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns {"spans": number of ranges, "bytes": number cut}.
+        Returns {"spans": number of ranges, "bytes": number of bytes cut}.
         """
         n_spans, n_bytes = 0, 0
         with spill_to(url, 1) as spill:

@@ -28,8 +28,8 @@ def find(
     - unit: as in Exact.
     - normalize: as in Exact.
     - name: the stage's name, for progress bars.
-    - key: the hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per
-      repeat.
+    - key: the hash of the settings and input. Disk space under `out` during the search: 36 bytes per unit, and 48 bytes
+      per repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)
     partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))

@@ -1,7 +1,7 @@
 """Units of text: the byte ranges of lines, paragraphs and three-sentence spans.
 
 Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. Units are byte ranges of
-`data` that start and end at code points.
+`data` that start and end at code-point boundaries.
 
 Slow reference for the tests: tests/twins/units.py
 """
@@ -40,21 +40,21 @@ BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too 
 
 
 class UnitBlock(NamedTuple):
-    """Some consecutive units of text (lines, paragraphs or spans), one array entry each.
+    """Some consecutive units of text (lines, paragraphs or spans); each array has one entry per unit.
 
     Attributes:
         text: the number of the text that contains the unit.
         start: the offset of the unit's first byte in `data`.
         end: the offset after the unit's last byte.
         hashes: uint64[m, 2], the 128-bit hash of the unit's normal form.
-        chars: the number of characters of this form; if it is 0, the unit is never a duplicate.
+        chars: the number of characters of the normal form; if it is 0, the unit is never a duplicate.
     """
 
     text: I64
     start: I64
     end: I64
     hashes: U64  # [m, 2]
-    chars: I64  # of its normal form; 0: it is empty, and never a duplicate
+    chars: I64  # of its normal form; 0: the form is empty, and the unit is never a duplicate
 
 
 def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
@@ -65,10 +65,11 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
     Args:
         offsets: text k is data[offsets[k]:offsets[k + 1]].
         data: the texts, UTF-8 bytes.
-        unit: "line" and "paragraph": the text between `\n`. A blank line is a unit, but there is no empty unit after a
-            last `\n`. A `\r` before `\n` belongs to the line, as white space at its end. "span3": every run of three
+        unit: "line" and "paragraph": the text between `\n`. A blank line is a unit, but no empty unit follows a final
+            `\n`. A `\r` before `\n` belongs to the line, as trailing white space. "span3": every run of three
             consecutive sentences, which may span lines; a text with fewer than three sentences has no units. Sentences
-            end as `sentences.py` states, at any mark that Unicode calls a sentence terminal, and at line breaks.
+            end as `sentences.py` states, at any mark that Unicode classifies as a sentence terminal, and at line
+            breaks.
     """
     found = [(np.zeros(0, np.int64),) * 3, *_cut(offsets, data, unit, BLOCK_UNITS)]
     text, start, end = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -1,1 +1,1 @@
-"""Implementation of SuffixArray: find windows of words or bytes that occurred earlier; there are two engines."""
+"""Implementation of SuffixArray, with two engines: find windows of words or bytes that occurred earlier."""

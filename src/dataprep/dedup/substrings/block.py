@@ -1,4 +1,4 @@
-"""Records of windows with their text, and the work arrays with which they are compared."""
+"""Records of windows with their text, and the work arrays used to compare them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class RecordBlock(NamedTuple):
         data: UTF-8 bytes; the text of record i is data[at[i]:stop[i]] (neighbours may overlap). The other arrays have
             an entry per record.
         id: the record's document.
-        offset: the offset of its first byte in this document.
-        info: its packed description, without the offset (see `minimizers.py`).
+        offset: the offset of the record's first byte in this document.
+        info: the record's packed description, without the offset (see `minimizers.py`).
     """
 
     data: U8
@@ -38,10 +38,10 @@ class Scratch(NamedTuple):
     Four arrays have an entry per window.
 
     Attributes:
-        start: the offset of the window's first byte.
-        end: the offset after the window's last byte.
-        tag: its hash.
-        owner: the number of an earlier record that has the window too.
+        start: the offset of each window's first byte.
+        end: the offset after each window's last byte.
+        tag: the hash of each window.
+        owner: the number of an earlier record that also contains the window.
         words: the words of the first record.
         other: the words of the second record.
     """

@@ -1,12 +1,13 @@
 """Find the repeated windows of records with equal hashes: pairs of records first, then a table of windows.
 
-A window is a fixed number of words or bytes in a row. A record is a run of neighbouring windows with the same smallest
-hash. Records with equal hashes form a group, in order of position; all occurrences of a window, so also its first one,
-are in records of one group.
+A window is a fixed number of consecutive words or bytes. A record is a run of neighbouring windows with the same
+smallest hash. Records with equal hashes form a group, in order of position. All occurrences of a window, including its
+first one, are in records of the same group.
 
-A record is tied if the smallest hash occurs twice in a window. `pairs.py` compares the records of a group in which none
-is tied. If a record is tied, or a group has too many different records, the group uses a table of the distinct windows
-so far (`window_table.py`). If the table becomes full, the group is read twice, each time for half of the hashes.
+A record is tied if the smallest hash occurs twice in a window. `pairs.py` compares the records of a group that has no
+tied record. If a record is tied, or a group has too many different records, the group uses a table of the distinct
+windows so far (`window_table.py`). If the table becomes full, the group is read twice, each time for half of the
+hashes.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -37,7 +38,7 @@ def by_groups(
         rule: the definition of a window.
         table: a hash table of windows, used for one group after another.
         scratch: work arrays for the windows of one record.
-        out: the array for the result; a longer array replaces it when it is full.
+        out: the array for the result; when it is full, a longer array replaces it.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

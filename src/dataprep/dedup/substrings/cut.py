@@ -1,6 +1,6 @@
 """Turn the repeats (text that occurred earlier) that an engine found into the table of spans to cut.
 
-One group of documents is processed at a time.
+The groups of documents are processed one at a time.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-r"""Windows and their records: the kernels that hash the items of texts, and slide a minimum over them.
+r"""Windows and their records: the kernels that hash the items of texts and compute sliding minima of the hashes.
 
 An item is a byte, or a word of the raw text (see `words.py`) with the gap that follows it. A window is a run of a fixed
-number of items; the gap after its last word is left out. A gram is a shorter run of items. Every window is represented
-by the smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes.
-Neighbouring windows with the same smallest hash form one record; on average there is one record per half window.
+number of items; the gap after its last word is not included. A gram is a shorter run of items. Every window is
+represented by the smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal
+hashes. Neighbouring windows with the same smallest hash form one record; on average there is one record per half
+window.
 
-A record has a hash and the integer `info`, in which four numbers are packed: the record's offset in the text of its
-input part (39 bits), whether it is tied, which means that two of its grams may have the smallest hash (1 bit), the
-number of items from the start of its last window to the gram with this hash (10 bits), and the number of its windows
-(14 bits).
+A record consists of a hash and the integer `info`, which packs four numbers. These are the record's offset in the text
+of its input part (39 bits); whether the record is tied, which means that two of its grams may have the smallest hash (1
+bit); the number of items from the start of its last window to the gram with this hash (10 bits); and the number of its
+windows (14 bits).
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -37,11 +38,11 @@ class WindowRule(NamedTuple):
     """The definition of a window of text: `width` words if `words` is True, else `width` bytes.
 
     Attributes:
-        gram: the number of words or bytes of a gram, a run that is shorter than a window.
-        table: classes of code points. The other arrays have an entry per byte value, for rolling hashes.
+        gram: the number of words or bytes in a gram, which is a run shorter than a window.
+        table: the classes of code points. The other arrays have an entry per byte value, for rolling hashes.
         values: the term of a byte in the hash.
         leaving: the term to subtract when the byte leaves a gram.
-        leaving_window: the term to subtract when it leaves a window.
+        leaving_window: the term to subtract when the byte leaves a window.
     """
 
     width: int
@@ -58,8 +59,8 @@ def rule_of(width: int, *, word_split: str) -> WindowRule:
 
     - word_split: the rule for splitting words.
 
-    A gram is a run of words or bytes shorter than a window. Short grams make fewer records; long grams are rarely
-    shared by texts that share no window.
+    A gram is a run of words or bytes shorter than a window. Short grams produce fewer records, whereas long grams are
+    rarely shared by texts that share no window.
     """
     gram = max(1, width // 6 if word_split else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     gram, table = min(gram, width), word_table(word_split or "unicode")
@@ -67,7 +68,7 @@ def rule_of(width: int, *, word_split: str) -> WindowRule:
 
 
 def _leaving(size: int) -> U64:
-    """Return the term of each byte value in a polynomial hash when it is `size` bytes old, uint64[256]."""
+    """Return the term of each byte value in a polynomial hash, `size` bytes after the byte, uint64[256]."""
     return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
 
 
@@ -203,7 +204,7 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
     - last: the number of the record's last window.
     - state: as in WindowRecords.
-    - low: as in WindowRecords.
+    Find the smallest gram hash of each window; write a record to `out` for each run of windows with the same hash.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
@@ -217,10 +218,11 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
     - grams: the hash of each gram.
     - chunk: the windows.
     - slide: the number of grams per window.
-    - by_word: if True, a window starts at each of the offsets `starts` of words, else at each byte.
+    - by_word: if True, a window starts at each of the word offsets `starts`; otherwise at each byte.
     - k: the number of finished records in `out` before the call.
 
-    Returns the number after the call. The last record may be left unfinished, so that the next chunk can continue it.
+    Returns the number of finished records after the call. The last record may remain unfinished, so that the next chunk
+    can continue it.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out

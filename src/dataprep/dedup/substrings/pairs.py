@@ -23,11 +23,11 @@ from .same_bytes import prefetch, same_after, same_before
 from .word_spans import cut_words
 
 AHEAD = 12  # records whose bytes are prefetched
-REPRESENTATIVES = 16  # records of one group that are compared with all later ones; if more, the table
+REPRESENTATIVES = 16  # records of one group that are compared with all later ones; for more, the table is used
 
 
 class Same(NamedTuple):
-    """A range of bytes of one record, data[start:end], which a second record has too.
+    """A range of bytes of one record, data[start:end], that also occurs in a second record.
 
     Attributes:
         bytes: the number to add to an offset in the range to get the offset of the same text in the second record.
@@ -57,14 +57,14 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return the range [low, high) of the windows of a record that a second record has with the same word boundaries.
+    """Return the range [low, high) of one record's windows that also occur, with the same word boundaries, in another.
 
     Args:
         start: the offset at which the record's words begin.
         end: the offset at which they end.
         their_start: the offset at which the second record's words begin.
         their_end: the offset at which they end.
-        last: words per window, minus one.
+        last: the number of words per window, minus one.
         same: the range of bytes that both records have.
         low: the first window to examine.
         high: the window after the last one to examine.
@@ -82,7 +82,7 @@ def trim_words(
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
     """Set owner[x] to `m` where it is -1 (no owner), for windows x from low to high - 1; return how many have an owner.
 
-    An owner is the number of an earlier record that has the window too.
+    An owner is the number of an earlier record that also contains the window.
 
     - n: the number of windows.
     - covered: the number of windows that had an owner before the call; if it is 0, `owner` is set to -1 first.
@@ -99,7 +99,7 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
-    """Load the bytes of the records that follow a group into the cache; return True if the group has a tied record.
+    """Prefetch the bytes of the records after a group into the cache; return True if the group has a tied record.
 
     A record is a run of windows of text; it is tied if the smallest hash of a window may occur twice. The group has the
     records order[first:stop].
@@ -128,11 +128,11 @@ def by_pairs(
     - block: the records.
     - order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes, in order of
       position. The repeats are written to `out`, or to a longer array (columns: see `repeats.py`). The other groups are
-      the numbers, int64, of the groups that pairs cannot decide, because a record is tied (its smallest hash may occur
-      twice in a window) or because the group has too many different records.
+      the numbers, int64, of the groups that cannot be decided by pairs, because a record is tied (its smallest hash may
+      occur twice in a window) or because the group has too many different records.
     - rule: the definition of a window.
-    - scratch: work arrays; they are taken out of their tuples first, because Numba counts references to each of them at
-      every call.
+    - scratch: work arrays; they are first taken out of their tuples, because Numba would count references to each of
+      them at every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1

@@ -4,7 +4,7 @@ A record is a run of neighbouring windows with the same smallest hash. HashWindo
 records sorted into buckets (by the leading bits of the hash). CountHashes drops the records whose hash occurs once, or
 only in older Datasets. GatherRecords reads the text again, and writes the remaining records with their bytes, sorted
 into partitions (groups of hashes), which `search.py` compares. The number of partitions depends on the size of the
-records. If a hash is so frequent that its records would fill a partition, it has a partition of its own.
+records. If a hash is so frequent that its records would fill a partition, it gets its own partition.
 """
 
 from __future__ import annotations
@@ -98,15 +98,15 @@ def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class CountHashes(Pass[tuple[int, int]]):
-    """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
+    """Drop the records (runs of windows) whose hash occurs once, since their text is not repeated; write the others.
 
     Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
     bits of hashes), and writes one file.
 
     Attributes:
         width: the length of a window, in bytes if `word_split` is "", else in words.
-        n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states
-            the number of remaining records.
+        n_old: the number of leading parts, of the `n_parts` parts, that belong to older Datasets. The receipt (the
+            task's record) states the number of remaining records.
     """
 
     folder = "count"
@@ -207,7 +207,7 @@ class GatherRecords(Pass[Part]):
         width: the length of a window, in bytes if `word_split` is "", else in words.
         partitions: the partition of every hash.
         ranges: for each file of CountHashes, the range [first, last) of its buckets (leading bits of hashes). The
-            receipt (the task's record) states the bytes of text.
+            receipt (the task's record) states the number of bytes of text.
     """
 
     folder = "gather"
@@ -221,7 +221,7 @@ class GatherRecords(Pass[Part]):
         """Write the records (runs of windows) of input part `item` that may be repeated, with their text, to `url`.
 
         There are two sections per partition: HEADERs (hash, id, offset, info, size), and the bytes of the records.
-        Bytes that a record shares with the record before it are written once. Returns {"bytes": n}, in which these
+        Bytes that a record shares with the preceding record are written once. Returns {"bytes": n}, where such shared
         bytes are counted twice.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
@@ -241,9 +241,9 @@ class GatherRecords(Pass[Part]):
         return np.asarray(together[sorted_by(np.ascontiguousarray(together[:, 1]), np.arange(len(together)))])
 
     def _spill(self, spill: Any, batch: Batch, rows: U64, base: int) -> int:
-        """Write the records of a batch; return their bytes.
+        """Write the records of a batch; return their size in bytes.
 
-        - base: bytes of the part before the batch.
+        - base: the number of bytes of the part before the batch.
         """
         offsets, data = B.buffers(batch)
         position, windows = found(np.ascontiguousarray(rows[:, 1]))
@@ -272,7 +272,7 @@ class GatherRecords(Pass[Part]):
 
 
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
-    """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n].
+    """Return how many of each record's first bytes are also the last bytes of the preceding record, int64[n].
 
     Args:
         headers: structured array with the id, offset and size in bytes of n records, in order.

@@ -45,17 +45,17 @@ def repeated(
 ) -> tuple[Flags, I64, I64]:
     """Return (records to keep, bool[m]; memory per bin, int64; frequent or "heavy" hashes, int64[n, 2]).
 
-    A record is a run of windows of text, as (smallest hash of a gram, packed description). It is kept if another record
-    has the same hash, or if two grams of one of its windows may have this hash; and if one of the records with this
-    hash is of a new document. A bucket is the leading bits of a hash; a bin is one of FINE equal ranges of hashes in a
-    bucket.
+    A record is a run of windows of text, as (smallest hash of a gram, packed description). It is kept if two conditions
+    hold. First, another record has the same hash, or two grams of one of its windows may have this hash. Second, one of
+    the records with this hash belongs to a new document. A bucket is the leading bits of a hash; a bin is one of FINE
+    equal ranges of hashes in a bucket.
 
     - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
       records[cuts[r]:cuts[r + 1]].
-    - n_old: the number of runs, at the beginning, that belong to older documents.
-    - per_record, per_window: bytes of memory for a record, and for each of its windows.
-    - heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not counted in the
-      memory of a bin.
+    - n_old: the number of leading runs that belong to older documents.
+    - per_record, per_window: the memory in bytes for a record, and for each of its windows.
+    - heavy: hashes whose records need more bytes than this value are returned as (hash, bytes), and are not counted in
+      the memory of a bin.
     """
     n_runs: Int = len(cuts) - 1
     at, until, size = cuts[:-1].copy(), cuts[:-1].copy(), np.zeros(last - first, np.int64)
@@ -106,7 +106,7 @@ def repeated(
 
 @kernel(inline="always")
 def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
-    """Return the slot of `key` in the hash table, or the free slot for it if it is not there.
+    """Return the slot of `key` in the hash table, or the free slot for the key if it is absent.
 
     - keys: uint64, the key of each slot.
     - state: 0 if the slot is free.
@@ -150,7 +150,7 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
 
 @kernel
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
-    """Return m byte ranges of `data` joined in `order`, uint8; bytes shared with the range before are left out.
+    """Return m byte ranges of `data` joined in `order`, uint8; bytes shared with the preceding range are left out.
 
     - at, size: int64[m], start and length of each range.
     - order: int64[m], numbers of ranges.

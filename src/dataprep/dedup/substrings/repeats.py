@@ -1,14 +1,15 @@
 """Repeats as an engine finds them, and the kernels that turn them into spans.
 
-A repeat is a run of neighbouring windows that occurred before, and whose first occurrences are neighbours too: the
+A repeat is a run of neighbouring windows that occurred before, and whose first occurrences are neighbours too. The
 bytes start..end of document `id` first occur at `duplicate_of_start` in document `duplicate_of`. The numbers start and
-end are stored with two more bits, the distance to the next code point; so spans can be rounded to code points without
-the text. Periodic text, such as "aaaaaaaa" for windows of four bytes, is a special case: the first occurrences of its
-windows return to `duplicate_of_start` after every `period` bytes, `rounds` times, and the windows before the first
-return have `turn` bytes.
+end are stored with two more bits, the distance to the next code point, so that spans can be rounded to code points
+without the text. Periodic text, such as "aaaaaaaa" for windows of four bytes, is a special case: the first occurrences
+of its windows return to `duplicate_of_start` after every `period` bytes, `rounds` times, and the windows before the
+first return have `turn` bytes.
 
-A *run* is the longest part of a repeat, or of several repeats in a row, without such a return; so all bytes of a run
-first occur in one piece. The spans to cut are runs, the fewest that cover the bytes to cut; so spans may overlap.
+A *run* is the longest part of a repeat, or of several consecutive repeats, without such a return; so all bytes of a run
+first occur contiguously. The spans to cut are runs: the smallest number of runs that covers the bytes to cut. Spans may
+therefore overlap.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -33,18 +34,18 @@ CUTS = ("char", "word", "line")
 
 
 class Repeat(NamedTuple):
-    """A run of windows that occurred before: its bytes, and the place of their first occurrence.
+    """A run of windows that occurred before: its bytes, and the location of their first occurrence.
 
     Attributes:
-        start: the offset of its first byte in the data.
-        end: the offset after its last byte.
-        id: its document.
+        start: the offset of the run's first byte in the data.
+        end: the offset after the run's last byte.
+        id: the run's document.
         shift: the number to add to `start` or `end` to get the offset in this document.
         duplicate_of: the document of the first occurrence.
         duplicate_of_start: the offset of the first occurrence in that document.
         period: 0, except in periodic text such as "aaaa", where the first occurrences of the windows return to
             `duplicate_of_start` after every `period` bytes.
-        rounds: the number of these returns; 0 if the text is not periodic.
+        rounds: the number of such returns; 0 if the text is not periodic.
         turn: the number of bytes of the windows before the first return; 0 if the text is not periodic.
     """
 
@@ -90,7 +91,7 @@ def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
 
 @kernel
 def split_point(data: U8, start: Int, end: Int) -> Int:
-    """Return how many bytes before `end` belong to a code point that `end` cuts in two: 0 to 3, 0 if it cuts none.
+    """Return how many bytes before `end` belong to a code point that `end` splits: 0 to 3; 0 if it splits none.
 
     - data: UTF-8 bytes, read from `start` on.
     """
@@ -106,7 +107,7 @@ def split_point(data: U8, start: Int, end: Int) -> Int:
 def twice_repeats(out: U64) -> U64:
     """Return an array of twice the length that begins with the rows of `out`, uint64[2 n, 7].
 
-    The rows are copied in a loop, because `np.concatenate` makes callers 8 % slower.
+    The rows are copied in a loop, because `np.concatenate` makes its callers 8 % slower.
     """
     grown = np.empty((2 * len(out), COLUMNS), np.uint64)
     for j in range(len(out)):
@@ -165,8 +166,8 @@ def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int
 
     - repeats: the repeats in these bytes of the document, in order.
 
-    Returns (`out` or a longer array, the number of rows in use). A span is a part of a repeat that first occurred in
-    one piece. Of the spans that start at or before the end of the bytes covered so far, the one that ends last is
+    Returns (`out` or a longer array, the number of rows in use). A span is a part of a repeat whose first occurrence is
+    contiguous. Of the spans that start at or before the end of the bytes covered so far, the span that ends last is
     chosen next.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
@@ -200,7 +201,7 @@ def offer(
 ) -> tuple[U64, int]:  # fmt: skip
     """Write the run `chosen` as a span to cut if `run` starts after the covered bytes; then replace `chosen` by `run`.
 
-    A run is text that first occurred in one piece.
+    A run is text whose first occurrence is contiguous.
 
     - low: the offset of the first byte to cover in document `id_`.
     - high: the offset after the last byte to cover.
@@ -276,10 +277,10 @@ def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32,
 
 @kernel
 def sorted_by(keys: U64, order: I64) -> I64:
-    """Return `order`, int64 indices of `keys`, sorted by keys[order]; equal keys stay in their order.
+    """Return `order`, int64 indices of `keys`, sorted by keys[order]; equal keys keep their order.
 
-    A radix sort, 11 bits at a time; bits that are equal in all keys are skipped. The keys are moved with their indices,
-    so that they are read in a row.
+    This is a radix sort, 11 bits at a time; bits that are equal in all keys are skipped. The keys are moved with their
+    indices, so that they are read sequentially.
 
     - keys: uint64.
     """

@@ -40,7 +40,8 @@ class CompareRecords(Pass[int]):
     Attributes:
         width: the length of a window, in bytes if `word_split` is "", else in words.
         n_parts: the number of input parts.
-        n_shared: the number of partitions with many hashes, which come first; later partitions have one hash each.
+        n_shared: the number of partitions that contain many hashes and come first; each later partition contains one
+            hash.
         firsts: the first document id of each group. The receipt (the task's record) states the number of repeats
             ("marks").
     """
@@ -51,13 +52,13 @@ class CompareRecords(Pass[int]):
     width: int
     word_split: str
     n_parts: int
-    n_shared: int  # partitions of many hashes; later ones have one hash each
+    n_shared: int  # partitions with many hashes; each later one has one hash
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats of partition number `item` to the file `url`; return {"marks": their number}.
 
-        The file has one section per group of documents, and a last section with data that is not read again.
+        The file has one section per group of documents, and a last section that is not read again.
         """
         with spill_to(url, len(self.firsts) + 1) as spill:
             find = self._together if item < self.n_shared else self._streamed
@@ -85,7 +86,7 @@ class CompareRecords(Pass[int]):
         return len(repeats)
 
     def _streamed(self, partition: int, spill: SpillWriter) -> int:
-        """Compare the records of one hash by segment; again for each half of the windows if they do not fit."""
+        """Compare the records of one hash by segment; if they do not fit, once for each half of the windows."""
         rule, halves, n_repeats = rule_of(self.width, word_split=self.word_split), [(0, 1)], 0
         scratch, table = scratch_for(rule), _table(headers for headers, _ in self._segments(partition))
         while halves:
@@ -141,7 +142,7 @@ def _stops(headers: npt.NDArray[Any]) -> I64:
 def _block(headers: npt.NDArray[Any], stop: I64, data: U8, order: I64 | slice = slice(None)) -> RecordBlock:
     """Return the records with these headers in an order.
 
-    - stop: the end of the bytes of each, in this order.
+    - stop: the end of the bytes of each record, in this order.
     """
     id_, offset, size, info = (np.ascontiguousarray(headers[n][order]) for n in ("id", "offset", "size", "info"))
     return RecordBlock(data, stop - size, stop, id_, offset, info.astype(np.uint64))
@@ -156,7 +157,7 @@ def find(
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    - joined: the documents, after older ones, whose own repeats are not looked for.
+    - joined: the documents, after older documents, in which no repeats are searched for.
     - out: the folder of temporary files.
     - width: the length of a window, in bytes if `word_split` is "", else in words.
     - word_split: the rule for splitting words.

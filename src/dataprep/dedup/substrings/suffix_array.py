@@ -1,8 +1,9 @@
 """The suffix-array engine: all text is in memory, and its suffixes are sorted, so that equal windows are neighbours.
 
 One pass over the sorted suffixes finds each group of equal windows and its first member. Kasai's table of common
-prefixes is not used: it would need 4 more bytes per byte of text, and prefixes longer than a window are not needed.
-Memory per byte of text: 1 for the text, 4 for the suffix array, 4 for the result per window, and 3 as a reserve.
+prefixes (LCP array) is not used: it would need 4 more bytes per byte of text, and prefixes longer than a window are not
+needed. Memory per byte of text: 1 for the text, 4 for the suffix array, 4 for the result per window, and 3 as a
+reserve.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -40,7 +41,7 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 
 @dataclass(frozen=True)
 class SortCorpus(Pass[int]):
-    """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
+    """Find all windows of the corpus that occurred earlier, with a suffix array in memory, in one task.
 
     Attributes:
         width: the length of a window, in bytes if `word_split` is "", else in words.
@@ -61,8 +62,8 @@ class SortCorpus(Pass[int]):
 
         - item: unused, since there is one task.
 
-        Returns {"docs": number of documents, "bytes": bytes of text, "windows": number of windows, "marks": number of
-        repeats}.
+        Returns {"docs": number of documents, "bytes": number of bytes of text, "windows": number of windows, "marks":
+        number of repeats}.
 
         Raises PlanError if the text is too large.
         """
@@ -127,8 +128,8 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
 def group(order: I32, data: U8, first: I32) -> None:
     """Replace the length of each window in `first` by the offset of the first window with the same bytes.
 
-    The offset p is stored as -2 - p. A stack holds the windows with which the current suffix begins, by length, since
-    one window of words may be the beginning of another ("the cat", "the cats").
+    The offset p is stored as -2 - p. A stack holds the windows that are prefixes of the current suffix, by length,
+    since one window of words may be a prefix of another ("the cat", "the cats").
 
     - order: the suffix array of `data`.
     """
@@ -168,7 +169,7 @@ def group(order: I32, data: U8, first: I32) -> None:
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
     """Return the repeats (text that occurred earlier) of all texts, uint64[m, 7], in order of (id, start).
 
-    For the columns see `repeats.py`.
+    `repeats.py` describes the columns.
 
     Args:
         ids: the documents' ids, ascending.
@@ -189,7 +190,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
             n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
-                if start < 0 and first[p] == -2 - p:  # not a repeat, as most windows
+                if start < 0 and first[p] == -2 - p:  # not a repeat, like most windows
                     continue
                 place = first_of(first, p)
                 if start >= 0 and period == 0 and place == kept:
@@ -221,7 +222,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
 def first_of(first: I32, p: Int) -> Int:
     """Return the offset of the first occurrence of the window that starts at offset `p`.
 
-    - first: the table that `group` wrote, int32; it maps the offset of a window to that of its first occurrence.
+    - first: the table that `group` wrote, int32; it maps the offset of a window to the offset of its first occurrence.
     """
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])

@@ -29,13 +29,13 @@ class WindowTable(NamedTuple):
 
     Attributes:
         tag: the hash of the slot's window.
-        at: the window's offset in the pool, -1 if the slot is free.
+        at: the window's offset in the pool; -1 if the slot is free.
         size: the window's length in bytes.
-        last: the offset of its last occurrence in all data so far.
-        run: the start of the range in the pool.
-        run_id: its document.
-        run_offset: the offset of its first byte in this document.
-        fill: the number of entries of the table, the pool and the ranges that are in use.
+        last: the offset of the window's last occurrence in all data so far.
+        run: the start of each range in the pool.
+        run_id: the document of each range.
+        run_offset: the offset of each range's first byte in this document.
+        fill: the numbers of used entries of the table, the pool and the ranges.
 
     Neighbouring windows are stored together, as one range of the pool; three arrays have an entry per range.
     """
@@ -76,12 +76,12 @@ def by_table(
     - block: the records.
     - rows: the numbers of the records to read.
     - rule: the definition of a window.
-    - table: all windows so far; new ones are added to it, and the search stops if it is full.
+    - table: all windows so far; new windows are added to it, and the search stops when it is full.
     - half: only windows with hash % half[1] == half[0] are examined.
     - scratch: work arrays.
 
     If the last occurrence of a window is in the same record, the window is compared with that occurrence, so that
-    periodic text is cheap; otherwise with the copy in the table.
+    periodic text is cheap. Otherwise it is compared with the copy in the table.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words

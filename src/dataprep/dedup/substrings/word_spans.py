@@ -24,7 +24,7 @@ class WordSpans(NamedTuple):
         start: the byte offset at which each word begins.
         end: the byte offset at which each word ends.
         word: the hash of each word.
-        gap: the hash of each word with the gap after it.
+        gap: the hash of each word together with the gap after it.
     """
 
     start: I64
@@ -43,7 +43,7 @@ def empty_words(n: int) -> WordSpans:
 def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> int:
     """Write the words of data[begin:stop] to `out`, as many as fit; return their number.
 
-    - table: `word_table()`. `begin` must be the start of a text or of a word; then the words are those of the whole
+    - table: `word_table()`. `begin` must be the start of a text or of a word; the words are then those of the whole
       text.
     """
     n, h, state, i = 0, np.uint64(0), 0, begin

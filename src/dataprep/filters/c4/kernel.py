@@ -38,8 +38,8 @@ class C4Rules(NamedTuple):
 
     Attributes:
         may_end: uint8[256], 1 for bytes that can be the last of a kept line.
-        fold_all: True if every line must be lower-cased whole.
-        phrases: those of `lorem_ipsum`, `javascript` and `policy`.
+        fold_all: True if every line must be lower-cased completely.
+        phrases: the phrases of `lorem_ipsum`, `javascript` and `policy`.
         sentence_leads: uint8[256], 1 for bytes that can begin a sentence mark.
         bracketed: the contents of a citation other than digits.
         marks: the kind of words, as in `unicode.spaced.marks_of`.
@@ -71,9 +71,10 @@ class C4Rules(NamedTuple):
 def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, log: CutLog) -> int:
     """Apply C4's rules to pages; return the number of pages kept.
 
-    Writes the texts of kept pages to `out`, the ends of these texts to `out_offsets[1:]`, and a code for each page to
-    `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES of the reason to drop it. Each line examined is
-    counted in `log`, and the lines that are cut, with their line breaks, and the citations (code 0) are recorded there.
+    The function writes the texts of kept pages to `out`, the ends of these texts to `out_offsets[1:]`, and a code for
+    each page to `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES of the reason to drop it. Each examined
+    line is counted in `log`. The lines that are cut, with their line breaks, and the citations (code 0) are also
+    recorded there.
 
     - offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes.
     """
@@ -145,7 +146,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
     The code is 0 if the line is kept, else the reason to drop it. The buffer is `data`, or `room.cited` if citations
     were removed.
 
-    - holds: a bit for each phrase or bracket that is in the line.
+    - holds: a bit for each phrase or bracket that occurs in the line.
     - room: work buffers.
     """
     line = data
@@ -176,7 +177,7 @@ def _has_words(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 
 @kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code of a line for its phrases and braces: 0 if it is kept, else the reason to drop it.
+    """Return the code of a line according to its phrases and braces: 0 if it is kept, else the reason to drop it.
 
     - holds: a bit for each phrase or brace that is in the line.
     """
@@ -196,8 +197,8 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
     - classes: class bits of each code point.
     - first: offset in `out` at which the page's text begins.
     - w: the offset at which the page's text ends.
-    - end: the same offset, without white space at the end of the text; a line can end in white space if a citation was
-      removed.
+    - end: the same offset, not counting white space at the end of the text; a line can end in white space if a citation
+      was removed.
     """
     shown, last = T.strip(line, a, b, classes)
     if w > first:

@@ -1,13 +1,14 @@
 """The vectorised part of C4: find the line breaks of a page, and the offsets at which phrases may begin.
 
 A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
-about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole if
-both are found. (An automaton over single bytes is slower, because each table look-up must wait for the one before.)
+about one byte in eighty must be examined further. A phrase is searched for by its two rarest letters, and compared in
+full if both are found. (An automaton over single bytes is slower, because each table look-up must wait for the previous
+one.)
 
 Slow reference for the tests: tests/twins/c4.py.
 
-`_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, 460
-without). Such a kernel cannot create arrays; it uses those of its caller.
+`_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, and
+460 MB/s without it). Such a kernel cannot create arrays; it uses those of its caller.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Phrases(NamedTuple):
         words: the bytes of the phrases.
         bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
         anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters.
-        longest: the bytes of the longest phrase.
+        longest: the number of bytes of the longest phrase.
     """
 
     words: Packed
@@ -70,7 +71,7 @@ def _anchor(word: bytes) -> tuple[int, int, int, int]:
 
 
 def _rank(byte: int) -> int:
-    """Return a rank: small for rare bytes (digits, signs), then letters; lead bytes of other scripts are common."""
+    """Return a rank: small for rare bytes (digits, signs), then letters; other scripts' lead bytes are common."""
     return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
 
 
@@ -96,7 +97,7 @@ class Room(NamedTuple):
 
 @kernel
 def make_room(longest_page: int, longest_phrase: int) -> Room:
-    """Return work buffers for pages of up to `longest_page` bytes; they take memory only as they are filled."""
+    """Return work buffers for pages of up to `longest_page` bytes; they occupy memory only as they are filled."""
     return Room(
         np.zeros(BLOCK + longest_phrase + 128, np.uint8),
         np.zeros(BLOCK, np.uint8),
@@ -156,11 +157,11 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write, for each byte of low[:n], a bit per reason to examine the byte to `marks`, uint8[n]; 0 if there is none.
+    r"""Write, for each byte of low[:n], a bit per reason to examine that byte to `marks`, uint8[n]; 0 if there is none.
 
-    The bits: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`. CURLY:
-    the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case has an ASCII letter. PHRASE: a
-    phrase may begin, since its two rarest letters follow at the offsets in `anchors`.
+    The bits are: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`.
+    CURLY: the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case contains an ASCII letter.
+    PHRASE: a phrase may begin here, since its two rarest letters follow at the offsets in `anchors`.
     """
     low1, low2 = low[1:], low[2:]
     for i in range(n):
@@ -207,7 +208,7 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
         a += size
         entry = int(lower[point])
         small = entry & POINT
-        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is as others
+        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is treated like other sigmas
         if entry & DOTTED:
             w = put(folded, w, 0x307)
     return w

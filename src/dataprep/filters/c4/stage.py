@@ -1,4 +1,4 @@
-"""C4: keep lines that read like sentences, by the heuristics of the Colossal Clean Crawled Corpus."""
+"""C4: keep lines that look like sentences, by the heuristics of the Colossal Clean Crawled Corpus."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class C4(Stage):
     # not only English
     >>> C4(terminal_punctuation=C4.WORLD_TERMINAL_PUNCTUATION, sentence_terminals=C4.WORLD_SENTENCE_TERMINALS)
 
-    A page is split into lines as by `str.splitlines`. Lines are stripped and checked by these rules, in the order of
-    the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A rule marked *page*
-    drops the complete page with its reason, and the remaining lines are not checked.
+    A page is split into lines as by `str.splitlines`. Lines are stripped and checked by the following rules, in the
+    order of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A rule marked
+    *page* drops the complete page with its reason, and the remaining lines are not checked.
 
     | parameter | a line, or its page, is dropped if | reason |
     |---|---|---|
@@ -68,10 +68,10 @@ class C4(Stage):
     | min_sentences | *page*: its kept lines have fewer sentences in total | too_few_sentences |
 
     Args:
-        preset: "tfds", the published code; or "paper", whose values are min_words=3 and min_sentences=5.
+        preset: "tfds", the published code; or "paper", which sets min_words=3 and min_sentences=5.
         word_split: the definition of a word: "blanks" (runs without white space, as published), or "unicode" or
-            "punctuation", as in `Gopher`. In scripts without spaces between words, a line is only one or a few words
-            with "blanks".
+            "punctuation", as in `Gopher`. In scripts without spaces between words, "blanks" finds only one or a few
+            words in a line.
 
     White space next to a citation is kept, so a line that ends with `. [1]` has no terminal punctuation, as in the
     published code. Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with
@@ -90,7 +90,7 @@ class C4(Stage):
     texts make the same decision for 99.5 % of 2,000 pages of documentation, and for 97.9 % of 2,000 newswire items,
     each written as one line.
 
-    Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
+    Raises PlanError for an unknown preset or `word_split`, a negative number, or a phrase that cannot occur in a line.
     """
 
     VERSION: ClassVar[int] = 3
@@ -122,7 +122,7 @@ class C4(Stage):
             _check(name, getattr(self, name))
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
+        """Return the values that identify this stage: those of all rules, whether a preset set them or not."""
         return {name: getattr(self, name) for name in (*_PUBLISHED, "word_split")}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -156,7 +156,7 @@ class C4(Stage):
         )
 
     def _may_end(self) -> U8:
-        """Return a table [256] of the last bytes of end marks and of white space, which is stripped first."""
+        """Return a table [256] of the last bytes of end marks, and of white space, which is stripped first."""
         table = np.full(256, not self.terminal_punctuation, np.uint8)
         table[[m.encode()[-1] for m in self.terminal_punctuation or ()]] = 1
         table[_space_ends()] = 1
@@ -164,11 +164,11 @@ class C4(Stage):
 
 
 def _check(name: str, value: Any) -> None:
-    """Raise PlanError for a value that is not of the rule's type."""
+    """Raise PlanError for a value whose type is wrong for the rule."""
     kind = type(_PUBLISHED[name])
     if kind is not tuple:
         good = value is None or (type(value) is kind and int(value) >= 0)
-        wanted = "True or False" if kind is bool else "a number from 0, or None"
+        wanted = "True or False" if kind is bool else "a number of at least 0, or None"
         problem = None if good else f"must be {wanted}"
     elif value is None:
         problem = None
@@ -184,18 +184,18 @@ def _check(name: str, value: Any) -> None:
 def _problem(name: str, text: str) -> str | None:
     """Return a description of the error in `text`, an item of the list `name`; None if it is valid."""
     if name == "sentence_terminals":
-        return None if len(text) == 1 else f"must hold single characters, and {text!r} is longer"
+        return None if len(text) == 1 else f"must contain single characters, but {text!r} is longer"
     if any(classes()[ord(c)] & LINE for c in text):
-        return f"must not hold a line break, as {text!r} does; write phrases of one line"
+        return f"must not contain line breaks, but {text!r} does; write phrases of one line"
     if name == "policy" and any(classes()[ord(c)] & SPACE for c in (text[0], text[-1])):
-        return f"must not begin or end with white space, as {text!r} does; lines are stripped"
+        return f"must not begin or end with white space, but {text!r} does; lines are stripped"
     if len(text.encode()) > MAX_PHRASE_BYTES:
         return f"must hold phrases of at most {MAX_PHRASE_BYTES} bytes, and one has {len(text.encode())}"
     return None
 
 
 def _has_case_beyond_ascii(phrases: list[str]) -> bool:
-    """Return whether another letter beyond ASCII lowers to a letter of one of these phrases."""
+    """Return whether a letter beyond ASCII is lower-cased to a letter in one of these phrases."""
     letters = [ord(c) for phrase in phrases for c in fold_text(phrase) if ord(c) > 0x7F]
     if not letters:
         return False
@@ -205,5 +205,5 @@ def _has_case_beyond_ascii(phrases: list[str]) -> bool:
 
 @cache
 def _space_ends() -> list[int]:
-    """Return the last bytes of white space."""
+    """Return the last bytes of white-space characters."""
     return sorted({chr(c).encode()[-1] for c in np.flatnonzero(classes() & SPACE).tolist()})

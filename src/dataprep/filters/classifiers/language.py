@@ -51,13 +51,13 @@ class Language(ScoredFilter):
             fastText's model (Joulin et al. 2016); or the path of any supervised fastText model, or its name in a folder
             of DATAPREP_MODELS.
         unit: the text that is classified at once: the "document", or each "paragraph" (separated by blank lines) or
-            "line". For paragraphs and lines, the language of a document is the language with the most bytes.
+            "line". With paragraphs and lines, the language of a document is the language with the most bytes.
         min_score: the minimum score of a kept document. None: the value of the preset or, without a preset, 0.5, as in
-            CCNet (Wenzek et al. 2020). The score is the model's, rounded to 1e-4; for paragraphs and lines, it is the
-            mean score of those in the document's language, weighted by bytes.
-        max_bytes: the number of bytes from the start of a unit that the model reads; None: all.
-        mixed: for code-switched text, the minimum share of a kept document that is in any of `languages`: a share of
-            the document's bytes or, with unit="document", the model's probability (over the five most likely
+            CCNet (Wenzek et al. 2020). The score is the model's, rounded to 1e-4. For paragraphs and lines, it is the
+            mean score of the units in the document's language, weighted by bytes.
+        max_bytes: the number of bytes from the start of a unit that the model reads; None: all bytes.
+        mixed: for code-switched text, the minimum share of a kept document that is in any of `languages`. It is a share
+            of the document's bytes or, with unit="document", the model's probability (over the five most likely
             languages). `mixed` adds the column `languages`, which lists languages and their shares, largest first.
         min_letters: the minimum number of letters of a unit that is classified. A document that has only shorter units
             gets the language "und" and the score 0, and is **kept**, so that short messages, numbers and links are not
@@ -65,7 +65,7 @@ class Language(ScoredFilter):
         preset: a folder written by `dataprep fit-language`; it sets `model` and, unless they are given, `languages` and
             `min_score`.
 
-    The drop reasons are "other_language", "language_score", and with `mixed` "language_share". Existing columns of
+    The drop reasons are "other_language", "language_score", and with `mixed` "language_share". Existing columns with
     these names are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
@@ -139,7 +139,7 @@ class Language(ScoredFilter):
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
+        """Return the values that identify this stage: the model's content (not its path), codes, other settings."""
         return (sorted(set(self.languages)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -158,7 +158,7 @@ class Language(ScoredFilter):
         return {"value": value, "label": scores["language"]}
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the columns that the filter adds, by name; they are computed from the model's labels of every unit."""
+        """Return the columns that the filter adds, by name, computed from the model's labels of every unit."""
         n, model = batch.num_rows, self._classifier()
         rows, labels, weights, scores = self._answers(batch, model)
         rows, labels, shares, scores = _shares(rows, labels, weights, scores, len(model.labels))
@@ -176,7 +176,7 @@ class Language(ScoredFilter):
         return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
 
     def _answers(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
-        """Return row, label, weight and score of every answer; a weight is a unit's bytes, or one of five scores."""
+        """Return row, label, weight and score of every answer; the weight is a unit's bytes, or one of five scores."""
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
         units, n = units_of(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
@@ -195,7 +195,7 @@ class Language(ScoredFilter):
         return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept.
+        """Return the reason for which each document is dropped; null if it is kept.
 
         Args:
             scores: the columns of `score`.

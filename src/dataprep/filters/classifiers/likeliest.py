@@ -1,8 +1,8 @@
-"""The likeliest label of many texts at once by lid.176, or a fastText classifier of its kind, in compiled code.
+"""Compute the likeliest label of many texts at once, for lid.176 and fastText classifiers of its kind.
 
-fastText reads a text byte by byte from a C++ stream, and makes a string of each subword. Here the same vectors are
-added in the same order, so the labels are equal, and the probabilities have the same bits, unless the library was
-compiled for fused multiply-add. fastText trains and loads all models; `tables.py` makes the tables.
+fastText reads a text byte by byte from a C++ stream, and creates a string for each subword. Here the same vectors are
+added in the same order, so the labels are equal, and the probabilities have the same bits unless the library was
+compiled with fused multiply-add. fastText trains and loads all models; `tables.py` creates the tables.
 
 Slow reference for the tests: tests/twins/likeliest.py, which calls the library.
 """
@@ -31,9 +31,9 @@ class Tables(NamedTuple):
     Attributes:
         words: the bytes of all words, and of all labels after them.
         starts: word k is words[starts[k]:starts[k + 1]].
-        table: a hash table of the words by their FNV hash; -1: empty.
-        slots: the row of each hash of a subword modulo `bucket`; -1: no row.
-        known: a bit for each slot, 1 if it has a row (these bits stay in the cache).
+        table: a hash table of the words by their FNV hash; -1 for an empty slot.
+        slots: the row of each subword hash modulo `bucket`; -1 if it has no row.
+        known: a bit for each slot, 1 if it has a row (these bits fit into the cache).
         rows: the vectors of words and subwords.
         outputs: the vectors of the tree's nodes.
         left: the left child of each node of the tree; -1 for a leaf, which is a label.
@@ -63,10 +63,10 @@ class TextScratch(NamedTuple):
     """Arrays in which the kernels work.
 
     Attributes:
-        word: longer than the longest text by two bytes.
-        held: the rows that are to be added.
-        total: the sum of rows.
-        nodes, scores: as long as the labels, and two more.
+        word: two bytes longer than the longest text.
+        held: the rows to be added.
+        total: the sum of the rows.
+        nodes, scores: arrays with two more entries than there are labels.
     """
 
     word: U8
@@ -91,7 +91,7 @@ def likeliest(tables: Tables, units: I64, data: U8) -> tuple[I32, F32]:
 
 @kernel(_nrt=False)
 def _mixed(h: np.uint32, byte: np.uint8) -> np.uint32:
-    """Return the hash of the bytes so far and one more, which counts as a signed number."""
+    """Return the hash of the bytes so far and one more byte, which is treated as signed."""
     return np.uint32((h ^ np.uint32(np.int8(byte))) * PRIME)
 
 
@@ -158,9 +158,9 @@ def _add(rows: F32, held: I32, n: int, total: F32) -> None:
 
 @kernel(_nrt=False)
 def _subwords(t: Tables, word: U8, size: int, held: I32, n: int, total: F32) -> tuple[int, int]:
-    """Hold the rows of the subwords of word[:size], a word between < and >, after the n rows in `held`.
+    """Collect the rows of the subwords of word[:size], a word between < and >, after the n rows in `held`.
 
-    Returns how many are held then, and how many were added to `total` because `held` was full.
+    Returns how many rows are held afterwards, and how many were added to `total` because `held` was full.
     """
     added = 0
     for i in range(size):

@@ -1,7 +1,7 @@
 """Classifiers of text: they are found by path or name, downloaded once, checked, and loaded once per process.
 
-py3langid's pass over the bytes of a text is a compiled kernel here: the same scores, bit for bit, several times as
-fast. Slow reference for the tests: tests/twins/langid.py.
+py3langid's pass over the bytes of a text is a compiled kernel here: it computes the same scores, bit for bit, several
+times as fast. Slow reference for the tests: tests/twins/langid.py.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class FastText:
 
     Attributes:
         model: fastText's own object.
-        labels: its labels, without the prefix "__label__".
+        labels: the model's labels, without the prefix "__label__".
         tables: the model for compiled code; None if only the library can use it.
     """
 
@@ -78,7 +78,7 @@ class FastText:
     tables: Tables | None
 
     def likeliest(self, units: I64, data: U8) -> tuple[I32, F32] | None:
-        """Return the most probable label of each text, an index of `labels` (-1: none), and its probability.
+        """Return the most probable label of each text, an index of `labels` (-1: none), and the label's probability.
 
         Args:
             units: as in `likeliest.likeliest`.
@@ -92,7 +92,7 @@ class FastText:
         return (labels, scores) if np.isfinite(scores).all() else None
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return (probability, label) of the `k` likeliest labels of a text, best first.
+        """Return (probability, label) of the `k` likeliest labels of a text, the likeliest first.
 
         - text: UTF-8 bytes; line feeds count as blanks.
         """
@@ -106,17 +106,17 @@ class Py3langid:
 
     Attributes:
         model: py3langid's own object.
-        labels: its language codes.
+        labels: the language codes.
     """
 
     model: Any
     labels: tuple[str, ...]
 
     def likeliest(self, units: I64, data: U8) -> None:
-        """Return None: call `top` for each text."""
+        """Return None, since `top` must be called for each text."""
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return (probability, label) of the `k` likeliest labels of UTF-8 text, best first."""
+        """Return (probability, label) of the `k` likeliest labels of a UTF-8 text, the likeliest first."""
         if k == 1:
             label, score = self.model.classify(text)
             return [(score, label)]
@@ -130,8 +130,8 @@ def find(model: str) -> str:
     """Return the path of a fastText model; "builtin" is returned unchanged.
 
     Args:
-        model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache
-            folder, or downloaded if it is known.
+        model: a path, "builtin", or a name. A name is searched for in the folders of DATAPREP_MODELS and in the cache
+            folder; a known model is downloaded if it is not found.
 
     Raises PlanError if there is no such model and it cannot be downloaded.
     """
@@ -160,7 +160,7 @@ def cache_folder() -> str:
 
 
 def _download(name: str, known: Download) -> str:
-    """Download a model whole; return its path. Raises PlanError if its checksum is not the known one."""
+    """Download a complete model; return its path. Raises PlanError if its checksum differs from the known one."""
     path = files.join(cache_folder(), files.name_of(known.url))
     by_hand = f"download it elsewhere and pass its path; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
@@ -200,9 +200,10 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def description(path: str) -> dict[str, Any]:
-    """Return what the file PATH.json states of the model at a local path, which exists; empty if there is none.
+    """Return the content of PATH.json, which describes the model at a local path PATH; empty if there is no such file.
 
-    While a model is replaced, its description states both of them. Raises CorruptShard if it is damaged.
+    While a model is being replaced, the file describes both the old and the new model. Raises CorruptShard if it is
+    damaged.
     """
     about = files.read_json(f"{path}.json") if files.exists(f"{path}.json") else {}
     if not isinstance(about, dict):
@@ -225,7 +226,7 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
 
 
 def opened(path: str) -> FastText:
-    """Return the fastText model in a file, which is not kept for later calls."""
+    """Return the fastText model in a file, without keeping it for later calls."""
     check(path)
     fasttext = need("fasttext.FastText", extra="langid")
     model = fasttext._FastText(model_path=path)  # noqa: SLF001 - load_model is this and a warning on stderr
@@ -261,7 +262,7 @@ def _labels_of(name: str) -> Sequence[str]:
 
 
 def round_scores(scores: Any) -> Any:
-    """Return scores rounded to 1e-4 as float64; in this form they are stored and compared."""
+    """Return scores rounded to 1e-4 as float64, the form in which they are stored and compared."""
     return np.round(np.asarray(scores, np.float64), 4)
 
 
@@ -275,7 +276,7 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
         text: UTF-8 bytes.
         moves: the automaton's transitions: from `state`, a byte leads to the state moves[rows[state] + byte].
         rows: the offset of each state's transitions in `moves`.
-        features: the number of the feature that ends in each state; -1 if none does.
+        features: the number of the feature that ends in each state; -1 if no feature ends there.
         seen: int32, a work array with a zero for every feature; it is all zero again after the call.
     """
     order = np.empty(len(text), np.int64)
@@ -296,7 +297,7 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
 
 
 def _langid() -> Any:
-    """Return py3langid's identifier with probabilities; with its own walk if the compiled one scores otherwise."""
+    """Return py3langid's identifier with probabilities; its own walk is kept if the compiled one scores otherwise."""
     langid = need("py3langid.langid", extra="langid")
     plain = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     try:
@@ -325,5 +326,5 @@ def _walker(identifier: Any, plain: Any) -> Any:
     fast = Walker.__new__(Walker)
     for name in identifier.__slots__:
         setattr(fast, name, getattr(plain, name))
-    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: each product converts it otherwise
+    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB instead of 28 MB: each product converts it otherwise
     return fast

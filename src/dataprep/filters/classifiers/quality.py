@@ -1,4 +1,4 @@
-"""Quality: similarity of a document to chosen texts, scored by a fastText classifier."""
+"""Quality: similarity of a document to reference texts, scored by a fastText classifier."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Quality(ScoredFilter):
         model: the path of a supervised fastText model, or its name in a folder of DATAPREP_MODELS (see `dataprep
             train-quality`).
         score_range: the minimum score (the model's probability of `label`) of a kept document; or (low, high), to keep
-            documents with low <= score < high, where None sets no limit. It is required, unless `Percentiles` sets the
-            range.
-        top: leave it unset; it is a parameter of `Percentiles`.
+            documents with low <= score < high, where None sets no limit. The parameter is required, unless
+            `Percentiles` sets the range.
+        top: leave this parameter unset; it belongs to `Percentiles`.
         label: the positive label; None: the label that `train-quality` wrote next to the model, or "hq" (DCLM's label).
-        max_bytes: the number of bytes from the start of a text that the model reads; None: all, as in DCLM.
+        max_bytes: the number of bytes from the start of a text that the model reads; None: all bytes, as in DCLM.
 
     Scores are rounded to 1e-4. The drop reasons are "quality_low" and "quality_high". To add the scores as the column
     `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM. Needs the extra `langid`. Raises
@@ -60,7 +60,7 @@ class Quality(ScoredFilter):
             msg = "Quality: model='builtin' identifies languages only; pass the path of a fastText model"
             raise PlanError(msg)
         if self.max_bytes is not None and (not isinstance(self.max_bytes, int) or self.max_bytes < 1):
-            msg = f"max_bytes={self.max_bytes!r} must be a number from 1, or None"
+            msg = f"max_bytes={self.max_bytes!r} must be a number of at least 1, or None"
             raise PlanError(msg)
         self._range  # noqa: B018 - raises
         labels = models.load(models.find(self.model)).labels
@@ -111,7 +111,7 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept.
+        """Return the reason for which each document is dropped; null if it is kept.
 
         Args:
             scores: the columns of `score`.

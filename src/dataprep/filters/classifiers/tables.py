@@ -1,4 +1,4 @@
-"""Read the files of fastText classifiers: check that one is complete, and make the tables of `likeliest`.
+"""Read the files of fastText classifiers: check that a file is complete, and create the tables of `likeliest`.
 
 Slow reference for the tests: tests/twins/likeliest.py.
 """
@@ -31,8 +31,8 @@ SAMPLES = ("", "The garden was open to everyone. 12 </s> x", "الحديقة م�
 def check(path: str) -> None:
     """Raise PlanError if the file at `path` is not a complete fastText classifier.
 
-    fastText would crash on a truncated file, or load noise. A model ends with the matrix of its labels, whose size is
-    in the header.
+    fastText would crash on a truncated file, or load random data. A model ends with the matrix of its labels, whose
+    size is in the header.
     """
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
@@ -53,13 +53,13 @@ def check(path: str) -> None:
 
 
 def tables_of(path: str, model: Any) -> Tables | None:
-    """Return the tables of a fastText classifier; None if the library has to be asked.
+    """Return the tables of a fastText classifier; None if the library must be used instead.
 
     Args:
         path: the file of a model that the library could load.
-        model: the library's object. The tables are of quantized models with pruned subwords, labels in a tree, and no
-            word n-grams: for others, the compiled code was not twice as fast as the library. None also if the library
-            gives other answers to SAMPLES.
+        model: the library's object. Tables are created for quantized models with pruned subwords, hierarchical softmax
+            and no word n-grams. For other models, the compiled code was less than twice as fast as the library. The
+            result is also None if the library gives other answers to SAMPLES.
     """
     data = np.asarray(np.memmap(path, np.uint8, "r"))
     _, version, dim, *settings = HEADER.unpack(data[: HEADER.size].tobytes())
@@ -86,7 +86,7 @@ def tables_of(path: str, model: Any) -> Tables | None:
 
 
 def _agree(tables: Tables, model: Any) -> bool:
-    """Return whether the labels of SAMPLES are the library's, and their probabilities but for rounding."""
+    """Return whether the labels of SAMPLES equal the library's, and the probabilities too, up to rounding."""
     names = model.get_labels()
     for sample in SAMPLES:
         data = np.frombuffer(sample.encode(), np.uint8)
@@ -104,7 +104,8 @@ def _agree(tables: Tables, model: Any) -> bool:
 def _entries(data: U8, at: int, n: int) -> tuple[U8, I64, I64, int]:
     """Return the n entries of a dictionary at an offset of a model file: bytes of all words, their starts, counts.
 
-    Each ends with a zero, a count of eight bytes and a type of one byte. The last value is the offset after them.
+    Each entry ends with a zero, a count of eight bytes and a type of one byte. The last value is the offset after the
+    entries.
     """
     starts, counts = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
     i = at
@@ -129,9 +130,10 @@ def _numbers(data: U8, at: int, kind: npt.DTypeLike, n: int) -> Any:
 
 
 def _decoded(data: U8, at: int) -> F32 | None:
-    """Return the vectors of a quantized matrix at an offset; None if they are over MAX_BYTES.
+    """Return the vectors of a quantized matrix at an offset; None if they exceed MAX_BYTES.
 
-    Each part of a vector is the code of one of 256 centroids (product quantization); its norm is coded likewise.
+    Each part of a vector is the code of one of 256 centroids (product quantization); its norm is encoded in the same
+    way.
     """
     has_norms, (n, dim, n_codes) = data[at], struct.unpack("<qqi", data[at + 1 : at + 21].tobytes())
     if 4 * n * dim > MAX_BYTES:

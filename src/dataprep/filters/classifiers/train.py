@@ -1,6 +1,6 @@
 """Train a text classifier with fastText, and measure it on held-out texts; equal training texts produce equal models.
 
-The model is an ordinary fastText model; a file next to it, NAME.json, has its labels, settings, data and accuracy.
+The model is an ordinary fastText model; a file next to it, NAME.json, states its labels, settings, data and accuracy.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Settings:
         dim: the length of the vectors.
         min_n: the number of characters of the shortest subwords; 0 with max_n=0: no subwords are used.
         max_n: the number of characters of the longest subwords.
-        word_ngrams: words in the longest n-grams.
-        bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
-        min_count: the least number of occurrences of a word in the vocabulary.
+        word_ngrams: the number of words in the longest n-grams.
+        bucket: the number of rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
+        min_count: the minimum number of occurrences of a word in the vocabulary.
         lr: the learning rate.
         epochs: the number of passes over the texts.
         max_bytes: the number of bytes from the start of each text that are used.
@@ -95,9 +95,9 @@ class Trained:
 
     Attributes:
         path: the model file.
-        labels: its labels.
+        labels: the model's labels.
         n_train: the number of training texts per label.
-        confusion: confusion[true label][predicted label], numbers of held-out texts.
+        confusion: confusion[true label][predicted label], the number of held-out texts.
     """
 
     path: str
@@ -125,17 +125,18 @@ def train_classifier(
     - texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held
       in memory.
     - settings: the settings of training.
-    - test: texts to test on, instead of a share of `texts`; pass it if some texts are variants of each other.
+    - test: texts to test on, instead of a share of `texts`; pass such texts if some of `texts` are variants of each
+      other.
     - positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to `out` with .json
       appended.
 
     Returns the classifier's path, labels and test results.
 
-    fastText trains in one thread, in a new process whose memory is set to zero: with one thread, version 0.9.3
-    initialises only a tenth of its matrix, so with reused memory, each run would produce a different model.
+    fastText trains in one thread, in a new process whose memory is zeroed. With one thread, version 0.9.3 initialises
+    only a tenth of its matrix, so with reused memory, each run would produce a different model.
 
-    Raises PlanError if there are fewer than two labels, a label has white space or fewer than two texts, or `out` is an
-    input file, and StaleOutput if `out` is a different model or another file.
+    Raises PlanError if there are fewer than two labels, if a label contains white space or has fewer than two texts, or
+    if `out` is an input file. Raises StaleOutput if `out` is a different model or another file.
     """
     need("fasttext", extra="langid")
     _check_place(out, [*texts.values(), *(test or {}).values()])
@@ -184,7 +185,7 @@ def _put(trained: str, out: str, about: dict[str, Any]) -> None:
 
 
 def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
-    """Raise PlanError if `out` is an input file, or would be read as one; StaleOutput if it is a file of others."""
+    """Raise PlanError if `out` is an input file or would be read as one; StaleOutput if another program wrote it."""
     about = out + ".json"
     for docs in (docs for docs in texts if isinstance(docs, Dataset)):
         for url in (out, about):
@@ -195,7 +196,7 @@ def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
 
 
 def _lines(texts: Dataset | Iterable[str], settings: Settings) -> list[bytes]:
-    """Return each different text as one line, in order of its hash, with label prefixes in the text defused."""
+    """Return each distinct text as one line, in order of its hash, with label prefixes in the text neutralised."""
     if isinstance(texts, Dataset):
         texts = (text for batch in texts.batches(["text"]) for text in batch.column("text").to_pylist())
     found: dict[bytes, int] = {}
@@ -224,10 +225,10 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
 
 
 def _train(learnt: Sequence[tuple[str, bytes]], folder: str, settings: Settings) -> str:
-    """Train in a new process that gets all its memory as zeros; return the path of the model, in `folder`.
+    """Train in a new process whose memory is always zeroed; return the path of the model, in `folder`.
 
-    Blocks larger than a page come from the system (MALLOC_MMAP) as zeros; glibc sets the others to the complement of
-    MALLOC_PERTURB_, if its cache of small blocks, which skips that, is off.
+    Blocks larger than a page come from the system (MALLOC_MMAP) as zeros. glibc sets the others to the complement of
+    MALLOC_PERTURB_, if its cache of small blocks, which ignores this setting, is off.
     """
     lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
     with files.atomic(lines) as f:

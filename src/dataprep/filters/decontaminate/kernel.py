@@ -1,8 +1,8 @@
 """Find runs of words from evaluation sets in documents: the table of runs, and the scan.
 
-The scan reads every word once. A rolling hash of as many words as the shortest run has is looked up in a bit table,
-which rejects nearly all offsets. For the others, the words of each length of run are hashed, looked up in the table of
-runs, and compared byte by byte.
+The scan reads every word once. It looks up a rolling hash of as many words as the shortest run has in a bit table,
+which rejects nearly all offsets. For the other offsets, the words of each length of run are hashed, looked up in the
+table of runs, and compared byte by byte.
 
 Slow reference for the tests: tests/twins/decontaminate.py.
 """
@@ -28,7 +28,7 @@ FACTOR = 0x9E3779B97F4A7C15
 
 
 class Words(NamedTuple):
-    """Texts as lower-cased words with one space between them.
+    """Texts as lower-cased words separated by single spaces.
 
     Attributes:
         data: UTF-8 bytes of all texts.
@@ -49,13 +49,13 @@ class Runs(NamedTuple):
     """The distinct runs of words (n-grams) of the evaluation sets, numbered from 0, in a hash table.
 
     Attributes:
-        lengths: the lengths of runs that occur, in words, ascending.
+        lengths: the lengths of the runs, in words, ascending.
         slots: for each slot of the table, the number of its run, or -1 if it is free.
         keys: the hash of each run.
-        at: the offset of each run in `data` (UTF-8).
+        at: the offset of each run in `data`, UTF-8 bytes.
         size: the number of bytes of each run.
-        bits: a bit table; one bit is set for the hash of the first words of each run.
-        mask: the bits of a hash that are used.
+        bits: a bit table; for each run, the bit of the hash of its first words is set.
+        mask: the bit mask of the bits of a hash that are used.
     """
 
     lengths: I64  # all different lengths in words, ascending
@@ -71,7 +71,7 @@ class Runs(NamedTuple):
 def words_of(texts: pa.LargeStringArray, word_split: str = "unicode") -> Words:
     """Return the lower-cased words of texts, with their hashes and offsets.
 
-    With "unicode", composed and decomposed characters are equal, and so are letters and their forms.
+    With "unicode", composed and decomposed characters are equal, and so are letters and their variant forms.
 
     - word_split: "unicode" or "regex".
     """
@@ -85,7 +85,7 @@ def words_of(texts: pa.LargeStringArray, word_split: str = "unicode") -> Words:
 
 
 def _same_form(texts: pa.LargeStringArray, word_split: str) -> tuple[tuple[I64, U8], str]:
-    """Return the buffers of texts, and how to split them; with "unicode", letters are plain, and `ı` is `i`."""
+    """Return the buffers of texts, and the word split; with "unicode", letters are in plain form, and `ı` is `i`."""
     given = B.buffers(texts)
     return (canonical(*given, FORMS), FOLDED) if word_split == "unicode" else (given, word_split)
 
@@ -93,7 +93,7 @@ def _same_form(texts: pa.LargeStringArray, word_split: str) -> tuple[tuple[I64, 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
     """Return the table of the distinct runs of words in `texts`, and for each occurrence the run and the text.
 
-    - key_bits: the bits of the hashes that are used.
+    - key_bits: the number of bits of the hashes that are used.
 
     Returns (table, numbers of runs, indices of texts); the last two are int64 arrays with an entry for each occurrence
     of a run, in the order of the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run.
@@ -150,7 +150,7 @@ def _span(texts: Words, d: Int, j: Int, length: Int) -> Int:
 
 @kernel
 def _shift(runs: Runs) -> Int:
-    """Return how far a hash is shifted right to be the number of a bit in `runs.bits`."""
+    """Return how far a hash is shifted right to obtain its bit number in `runs.bits`."""
     shift = np.uint64(64)
     while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
         shift -= np.uint64(1)
@@ -189,7 +189,7 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
     """Return, for each text, whether it may contain one of the runs of words, bool[texts].
 
-    True means that some words have the hash of a run; bytes are not compared.
+    True means that some words have the same hash as a run; bytes are not compared.
 
     Args:
         ends: int64[texts + 1], the index of each text's first word.
@@ -235,9 +235,9 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 def occurrences(texts: Words, runs: Runs, out: I64) -> int:
     """Write a row (index of text, index of run) to `out` for each occurrence of a run of words; return the count.
 
-    A run may occur at any word; its bytes are compared, not only hashes.
+    A run may occur at any word; its bytes are compared, not only its hash.
 
-    - out: int64[capacity, 2]; rows beyond its capacity are counted, but not written.
+    - out: int64[capacity, 2]; rows beyond the capacity are counted, but not written.
     """
     n = 0
     for d in range(len(texts.ends) - 1):

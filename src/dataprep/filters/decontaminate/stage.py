@@ -42,25 +42,25 @@ class Decontaminate(ScoredFilter):
             empty rows.
         ngram: the number of consecutive words (a run) that must be shared. Case, and punctuation between words, are
             ignored.
-        word_split: the definition of a word: "unicode" (docs/words.md), where composed and decomposed characters are
-            equal, variant forms of letters (Arabic presentation forms, ligatures, full-width letters) equal the plain
-            letters, and `ı` equals `i`; or "regex" (runs of `\w`, as published).
-        min_words: the minimum number of words of a question that is searched. A question of at least `min_words` and
-            fewer than `ngram` words is searched as a single run. Shorter questions are not searched, since they occur
-            by chance (8 and 13 are the published bounds). The `repr` of the stage states how many questions are
-            searched.
+        word_split: the definition of a word. "unicode" (docs/words.md): composed and decomposed characters are equal,
+            variant forms of letters (Arabic presentation forms, ligatures, full-width letters) equal the plain letters,
+            and `ı` equals `i`. "regex": runs of `\w`, as published.
+        min_words: the minimum number of words of a question that is searched for. A question of at least `min_words`
+            and fewer than `ngram` words is searched for as a single run. Shorter questions are not searched for, since
+            they occur by chance (8 and 13 are the published bounds). The `repr` of the stage states how many questions
+            are searched for.
         min_ngrams: the minimum number of occurrences of a set's runs at which a document is dropped
             (`contaminated_NAME`).
         action: "drop", or "report", which counts documents in the same way but keeps all of them.
         fields: the field names of JSON Lines; the first of them that a record has is the question.
 
-    For each set, over documents with at least `min_ngrams` occurrences, the statistics count "NAME.documents",
+    The statistics count three numbers per set, over documents with at least `min_ngrams` occurrences: "NAME.documents",
     "NAME.ngrams", and, for question 17, "NAME.question.17", the number of documents with a run of this question (see
-    `questions`). A run that is in several questions of a set is counted for the first of them. The scores are
+    `questions`). A run that occurs in several questions of a set is counted for the first of them. The scores are
     decontaminate_NAME (occurrences) and decontaminate_NAME_questions. Runs are found by hash and compared byte by byte.
     The key of the stage depends on the questions, not on paths.
 
-    Raises PlanError if a file is missing or malformed, or if a set has no run.
+    Raises PlanError if a file is missing or malformed, or if a set contains no run.
     """
 
     compiled: ClassVar[bool] = True
@@ -90,7 +90,7 @@ class Decontaminate(ScoredFilter):
         for name in ("ngram", "min_words", "min_ngrams"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                msg = f"Decontaminate: {name}={value!r} must be an integer from 1"
+                msg = f"Decontaminate: {name}={value!r} must be an integer of at least 1"
                 raise PlanError(msg)
         if self.action not in ("drop", "report"):
             msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
@@ -104,7 +104,7 @@ class Decontaminate(ScoredFilter):
             raise PlanError(msg)
         bad = [n for n in names if not re.fullmatch("[a-z0-9_]+", n)]
         if bad:
-            msg = f"Decontaminate: the name of the set {bad[0]!r} must have a-z, 0-9 and _ only; it names a column"
+            msg = f"Decontaminate: the set name {bad[0]!r} must contain only a-z, 0-9 and _; it names a column"
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
@@ -112,7 +112,7 @@ class Decontaminate(ScoredFilter):
         found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
         if not found:
             most = int(n_words.max(initial=0))
-            msg = f"Decontaminate: of the {len(texts):,} questions of {name!r} none has {self.min_words} words (the "
+            msg = f"Decontaminate: none of the {len(texts):,} questions of {name!r} has {self.min_words} words (the "
             msg += f"longest has {most}); choose another file or field, or lower min_words"
             raise PlanError(msg)
         return found
@@ -157,9 +157,9 @@ class Decontaminate(ScoredFilter):
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `contaminated_NAME` for each document that shares enough runs of words with a set, else null.
+        """Return `contaminated_NAME` for each document that shares enough runs of words with a set, otherwise null.
 
-        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null.
+        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all values are null.
 
         Args:
             scores: the columns of `score`.
@@ -196,7 +196,7 @@ class Decontaminate(ScoredFilter):
                 stats.count(f"{name}.question.{question}", n)
 
     def questions(self, docs: Dataset) -> pa.Table:
-        """Return the questions that this stage found when `docs` was made, those found in most documents first.
+        """Return the questions that this stage found when `docs` was made, in descending order of document count.
 
         Args:
             docs: a sealed (finished) Dataset, whose statistics are read.
@@ -216,7 +216,7 @@ class Decontaminate(ScoredFilter):
 
 
 class _Index(NamedTuple):
-    """Table of runs, and for each its owners: (set, first question with it)."""
+    """The table of runs, and the owners of each run: (set, first question with the run)."""
 
     runs: K.Runs
     first: I64  # [runs + 1] into the two below

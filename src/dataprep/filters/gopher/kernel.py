@@ -2,10 +2,10 @@
 
 Repeated lines, paragraphs and n-grams are found by 64-bit hashes, without comparing texts. The hash of a word is
 computed code point by code point, and mixed at the end. The hash of an n-gram is a polynomial in the hashes of its
-words, mixed again (without this, the n-grams "0 10 0" and "11 0 0" had the same hash). In a text of 100,000 words, the
-probability that two different n-grams have the same hash is 10^-8; this would change a share by one n-gram. An n-gram
-can only be repeated if its first n - 1 words are repeated; so for each n, only the repeated runs of n - 1 words are
-examined.
+words, mixed again (without the second mixing, the n-grams "0 10 0" and "11 0 0" had the same hash). In a text of
+100,000 words, the probability that two different n-grams have the same hash is 10^-8; such a collision would change a
+share by one n-gram. An n-gram can only be repeated if its first n - 1 words are repeated. For each n, therefore, only
+the repeated runs of n - 1 words are examined.
 
 Slow reference for the tests: tests/twins/gopher.py.
 """
@@ -40,11 +40,11 @@ class GopherRules(NamedTuple):
     """The word lists of `Gopher` in the form that the kernels read.
 
     Attributes:
-        bullets: signs with which a bullet line begins.
+        bullets: the signs that begin a bullet line.
         keys: uint64, sorted hashes of all stop words.
-        lists: uint64, an entry per stop word, in which bit k is set if the word is in list number k.
+        lists: uint64, one entry per stop word, in which bit k is set if the word is in list number k.
         n_lists: the number of lists.
-        max_letters: letters of the longest stop word.
+        max_letters: the number of letters of the longest stop word.
         classes: the result of `word_classes`.
         lower: the lower case of each code point.
     """
@@ -70,7 +70,7 @@ class WordBuffers(NamedTuple):
         starts: the indices of the words at which an (n - 1)-gram begins that occurs at least twice.
         slots: for each of these words, the slot in `counts` of the n-gram that begins there.
         counts: a table that counts hashes.
-        stopped: for each stop word, the number of the last document that has it.
+        stopped: for each stop word, the number of the last document that contains it.
     """
 
     words: U64  # hash of each word
@@ -180,7 +180,7 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
 
 @kernel(_nrt=False)
 def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
-    """Return whether a line ends with three full stops or with U+2026."""
+    """Return whether a line ends with three full stops or U+2026."""
     if last - first < 3:
         return False
     a, b, c = data[last - 3], data[last - 2], data[last - 1]
@@ -203,7 +203,7 @@ def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
         if entry & IN_WORD:
             letters += 1
             small = np.int64(entry & POINT)
-            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are one
+            h = (h ^ np.uint64(0x3C3 if small == 0x3C2 else small)) * STEP  # both small sigmas are treated as one
             if letters > max_letters:
                 return np.uint64(0)
     return mix64(h)
@@ -238,7 +238,7 @@ def _stop_words(rules: GopherRules, buffers: WordBuffers, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def _count_grams(buffers: WordBuffers, out: I64) -> None:
-    """Count the characters of the most frequent n-gram, n = 2 to 4, and those in repeated n-grams, n = 5 to 10."""
+    """Count characters of the most frequent n-gram, n = 2 to 4, and characters in repeated n-grams, n = 5 to 10."""
     words, starts, counts = out[WORDS], buffers.starts, buffers.counts
     for j in range(words):
         buffers.grams[j], starts[j] = buffers.words[j], j

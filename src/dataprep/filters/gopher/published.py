@@ -1,6 +1,6 @@
-"""Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, whose details differ from the paper's.
+"""Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, which differ from the paper in details.
 
-Characters, words and lines are counted here; what repeats is counted in published_repeats.py.
+Characters, words and lines are counted here; repetitions are counted in published_repeats.py.
 
 Slow reference for the tests: tests/twins/gopher_published.py
 """
@@ -50,11 +50,11 @@ class Published(NamedTuple):
 
     Attributes:
         code: DATATROVE, DOLMA or DCLM.
-        bullets: the signs with which a bullet line begins.
-        endings: the ellipses with which an ellipsis line ends.
+        bullets: the signs that begin a bullet line.
+        endings: the ellipses that end an ellipsis line.
         keys: uint64, sorted hashes of all stop words.
-        lists: an entry per stop word, in which bit k is set if the word is in list number k.
-        symbols: uint8[0x110000], 1 for some characters; a word that consists only of these is not counted.
+        lists: one entry per stop word, in which bit k is set if the word is in list number k.
+        symbols: uint8[0x110000], 1 for certain characters; a word that consists only of such characters is not counted.
         classes: the class bits of each code point.
         lower: the lower case of each code point.
         segments: the result of `segment_table`.
@@ -78,8 +78,8 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
 
     - offsets: document k is data[offsets[k]:offsets[k + 1]].
     - data: the documents, UTF-8 bytes.
-    - gram_offsets, gram_data: the same documents with one space between their words; the n-grams of datatrove and Dolma
-      are made of these words, and datatrove counts these words too.
+    - gram_offsets, gram_data: the same documents as words separated by single spaces; the n-grams of datatrove and
+      Dolma consist of these words, and datatrove counts these words too.
     """
     n = len(offsets) - 1
     out, longest = np.zeros((n, N_COUNTS), np.int64), int(np.int64(0))
@@ -112,7 +112,7 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
 
 @kernel(_nrt=False)
 def _count_text(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
-    """Count the code points, the `#` and the ellipses of a text; DCLM counts ". . ." too, each of three kinds apart."""
+    """Count the code points, `#` and ellipses of a text; DCLM also counts ". . .", each of three kinds separately."""
     i, dots, spread = a, 0, 0
     while i < b:
         c, size = code_point(data, i)
@@ -154,7 +154,7 @@ def _count_lines(data: U8, a: int, b: int, rules: Published, row: I64) -> None:
 
 @kernel(_nrt=False)
 def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, row: I64) -> None:
-    """Count the lines and paragraphs, their characters, and those that repeat others."""
+    """Count lines and paragraphs, their characters, and those that are repeated."""
     runs, tidy = int(rules.code == DATATROVE), rules.code == DCLM
     for least, at in ((1, UNITS), (2, PARAGRAPHS)):
         if least == 2 and rules.code == DOLMA:
@@ -171,7 +171,7 @@ def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, r
 def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
     """Return a hash of the word data[a:b].
 
-    - lower: the lower case of each code point, or empty if case counts.
+    - lower: the lower case of each code point, or an empty array if case matters.
     """
     h = np.uint64(0)
     while a < b:
@@ -183,7 +183,7 @@ def stop_hash(data: U8, a: int, b: int, lower: U32) -> Int:
 
 @kernel(_nrt=False)
 def _count_words(data: U8, a: int, b: int, rules: Published, buffers: Buffers, row: I64) -> None:
-    """Count words: all, those that count for the number and length of words, and those with letters or symbols."""
+    """Count words: all words, those that count for number and length, and those with letters or symbols."""
     buffers.stopped[:] = 0
     lower = rules.lower if rules.code == DCLM else rules.lower[:0]
     n, i, begin, chars, alpha, real, marked, head, gap = 0, a, a, 0, False, False, False, False, np.int64(0x20)
@@ -227,7 +227,7 @@ def _mark(buffers: Buffers, keys: U64, h: Int) -> None:
 
 @kernel(_nrt=False)
 def _stop_words(rules: Published, buffers: Buffers) -> int:
-    """Return the number of stop words of the list that has most: different ones (datatrove), or their occurrences."""
+    """Return the stop words of the list with the most matches: distinct words (datatrove) or occurrences."""
     most = 0
     for k in range(rules.n_lists):
         n = 0

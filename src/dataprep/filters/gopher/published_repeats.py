@@ -1,4 +1,4 @@
-"""Count what repeats in a text as datatrove, Dolma and DCLM do: lines, paragraphs and n-grams of words.
+"""Count repetitions in a text as datatrove, Dolma and DCLM do: lines, paragraphs and n-grams of words.
 
 A document is split into units (words, lines, paragraphs). Each has a hash and a length in code points; repeats are
 counted by these hashes, as in kernel.py.
@@ -29,10 +29,10 @@ class Buffers(NamedTuple):
 
     Attributes:
         hashes: the hash of each unit.
-        chars: the characters of the units before each unit; while words are counted, the length of each word, from
-            index 1 on.
+        chars: the number of characters of the units before each unit; while words are counted, the length of each word,
+            from index 1 on.
         grams: the hash of each n-gram.
-        slots: slot in `counts` of each unit or n-gram.
+        slots: the slot in `counts` of each unit or n-gram.
         counts: a table that counts hashes.
         stopped: the number of occurrences of each stop word.
     """
@@ -50,7 +50,7 @@ def hash_units(data: U8, a: int, b: int, least: int, runs: int, classes: U16, bu
     r"""Write the hashes and lengths of the parts between `least` or more `\n` to `buffers`; return their number.
 
     - runs: 1 if all further `\n` belong to the separator.
-    - classes: if it is not empty, parts are stripped and blank ones left out.
+    - classes: if this array is not empty, parts are stripped and blank parts are left out.
     """
     n, first, i = 0, a, a
     while i <= b:
@@ -78,9 +78,9 @@ def hash_units(data: U8, a: int, b: int, least: int, runs: int, classes: U16, bu
 
 @kernel(_nrt=False)
 def repeated(buffers: Buffers, n: int, every: int) -> tuple[int, int]:
-    """Return the number and the characters of the units that repeat another.
+    """Return the number of units that repeat another unit, and the number of their characters.
 
-    - every: 1 to count the first occurrences, too.
+    - every: 1 to count the first occurrences as well.
     """
     counts, units, chars = buffers.counts, 0, 0
     counts.stamp[0] += 1
@@ -119,7 +119,7 @@ def hash_words(data: U8, a: int, b: int, classes: U16, buffers: Buffers) -> int:
 
 @kernel(_nrt=False)
 def count_grams(code: int, buffers: Buffers, row: I64) -> None:
-    """Count the characters of the most frequent n-gram, n = 2 to 4, and those in repeated n-grams, n = 5 to 10."""
+    """Count characters of the most frequent n-gram, n = 2 to 4, and characters in repeated n-grams, n = 5 to 10."""
     words, counts, chars, grams = row[GRAM_WORDS], buffers.counts, buffers.chars, buffers.grams
     for j in range(words):
         grams[j] = buffers.hashes[j]

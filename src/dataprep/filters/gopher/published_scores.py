@@ -30,7 +30,7 @@ def published_scores(
 
     - offsets: text k is data[offsets[k]:offsets[k + 1]].
     - data: the texts, UTF-8 bytes.
-    - bullets: signs that begin a bullet line.
+    - bullets: the signs that begin a bullet line.
     - lists: lists of stop words.
     """
     code = CODES[preset]
@@ -76,9 +76,9 @@ def published_scores(
 
 @lru_cache(maxsize=8)
 def _keys(lists: tuple[tuple[str, ...], ...], *, folded: bool) -> tuple[U64, U64]:
-    """Return the sorted hashes of all stop words, and for each a bit per list that has it.
+    """Return the sorted hashes of all stop words, and for each word a bit mask of the lists that contain it.
 
-    - folded: case is ignored.
+    - folded: whether case is ignored.
     """
     held: dict[int, int] = {}
     for k, words in enumerate(lists):
@@ -92,7 +92,7 @@ def _keys(lists: tuple[tuple[str, ...], ...], *, folded: bool) -> tuple[U64, U64
 
 @lru_cache(maxsize=1)
 def _symbols() -> U8:
-    """Return 1 for each character of which datatrove's words that do not count consist, uint8[0x110000]."""
+    """Return 1 for each character of the words that datatrove does not count, uint8[0x110000]."""
     table: U8 = (classes() & SENTENCE != 0).astype(np.uint8)
     table[[ord(c) for c in FINEWEB_MARKS]] = 1
     table[[*range(32), *range(127, 160), *CODE_MORE]] = 1

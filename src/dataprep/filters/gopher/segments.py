@@ -1,7 +1,7 @@
 """The words of n-grams in DCLM's code: segments of UAX #29 that begin with a letter or digit.
 
-The rules are those of the standard, without the changes of `unicode/words.py`: Katakana runs are one word, format
-characters belong to the character before them, and `__init__` begins with an underscore.
+The rules are those of the standard, without the changes of `unicode/words.py`: a run of Katakana is one word, format
+characters belong to the preceding character, and `__init__` begins with an underscore.
 
 Slow reference for the tests: tests/twins/words.py
 """
@@ -101,9 +101,10 @@ def hash_segments(data: U8, a: int, b: int, table: U8, hashes: U64, chars: I64) 
 
 @kernel(_nrt=False)
 def _joined(before: Int, last: Int, kind: Int, data: U8, i: int, b: int, table: U8) -> bool:
-    """Return whether no word ends before a character of class `kind`, data[i:b] being the text after it.
+    """Return whether no word ends before a character of class `kind`; data[i:b] is the text after it.
 
-    - last, before: the classes of the last character and of the one before it, both without those of the class EXTEND.
+    - last, before: the classes of the previous character and of the one before it, both ignoring characters of the
+      class EXTEND.
     """
     letter, now = last in (LETTER, HEBREW), kind in (LETTER, HEBREW, DIGIT)
     if now or kind == JOINER:
@@ -122,7 +123,7 @@ def _joined(before: Int, last: Int, kind: Int, data: U8, i: int, b: int, table: 
 
 @kernel(_nrt=False)
 def _fits(before: Int, mid: Int, after: Int) -> bool:
-    """Return whether a mark of class `mid` joins its neighbours."""
+    """Return whether a mark of class `mid` joins its neighbours into one word."""
     if mid == MID_HEBREW:
         return bool(before == HEBREW and after == HEBREW)
     if before == DIGIT and after == DIGIT:

@@ -113,8 +113,8 @@ class Gopher(ScoredFilter):
     boundaries of docs/words.md, and punctuation is not a word. With `word_split="punctuation"`, each run of one
     punctuation mark is a word, too; this approximates the tokenizers of published code. *Characters* are the code
     points of words; white space is not counted. *Lines* are those of `str.splitlines`, and blank lines are not counted.
-    *Paragraphs* are lines without a blank line between them. Two lines, or two paragraphs, are equal if their words
-    between white space are equal.
+    *Paragraphs* are separated by blank lines. Two lines, or two paragraphs, are equal if their words between white
+    space are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
@@ -130,20 +130,19 @@ class Gopher(ScoredFilter):
     | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
     | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
-    The mean word length excludes words with letters of scripts without spaces; if no word is left, it is null, and the
-    rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters of it.
-    None switches a rule off.
+    The mean word length excludes words with letters of scripts without spaces. If no word remains, it is null, and the
+    rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel do not count towards it. None switches
+    a rule off.
 
     Args:
         word_split: the definition of a word: "blanks", "unicode" or "punctuation", as above.
-        languages: the names of lists of stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list
-            with the most matches counts, so an additional list never drops additional documents.
-        stop_words: a list of your own; with languages=(), no other list is used.
-        bullets: the texts with which a line of a list starts. The default is not from the paper.
+        languages: the names of stop-word lists: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with
+            the most matches counts, so an additional list never drops additional documents.
+        stop_words: a list of additional stop words; with languages=(), no other list is used.
+        bullets: the strings that start a line of a list. The default is not from the paper.
         preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
-            repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written
-            by `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of
-            "paper".
+            repetition counts of that project's code (docs/filters.md lists the differences); or a folder written by
+            `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of "paper".
 
     The scores are the columns gopher_*, one per rule, in the unit of the rule's threshold.
 
@@ -153,7 +152,7 @@ class Gopher(ScoredFilter):
     their letters in lower case ("The," is "the"). Repetition is decided by 64-bit hashes; the texts are not compared
     (see kernel.py).
 
-    Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
+    Raises PlanError for an unknown preset or `word_split`, a language without a list, a threshold below 0, or a stop
     word without a letter.
     """
 
@@ -231,7 +230,7 @@ class Gopher(ScoredFilter):
         return lists, self.bullets, self._counted, self.word_split
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
+        """Return the values that identify this stage: those of all parameters, whether a preset set them or not."""
         return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -245,7 +244,7 @@ class Gopher(ScoredFilter):
         return _shares(found, K.count(*texts, rules) if self.word_split == "unicode" else found)
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason of the first rule of the table that drops each document, null if none does.
+        """Return the reason of the first rule of the table that drops each document; null if no rule does.
 
         Args:
             scores: the columns of `score`.
@@ -280,14 +279,14 @@ def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
     """Return the scores of `RULES`, in their order, from the kernel's counts.
 
     Args:
-        counts: the counts in texts with a space between words.
-        of_text: the counts in the texts as they are, for lines, paragraphs and symbols.
+        counts: the counts in texts with single spaces between words.
+        of_text: the counts in the unchanged texts, for lines, paragraphs and symbols.
     """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}
     text_chars = of_text[:, K.CHARS]
     words, chars, lines = n["words"], n["chars"], n["lines"]
-    unknown = (words > 0) & (n["length_words"] == 0)  # a mean length of words that no space sets apart means nothing
+    unknown = (words > 0) & (n["length_words"] == 0)  # no mean length for words that no space separates
     mean = pc.if_else(pa.array(unknown), pa.scalar(None, pa.float64()), share(n["lengths"], n["length_words"]))
     values = [
         pa.array(words), mean, share(n["hashes"], words), share(n["ellipses"], words),

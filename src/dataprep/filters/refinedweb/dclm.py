@@ -1,6 +1,6 @@
 """The kernel of `RefinedWeb(preset="dclm")`: the result of DCLM's seven steps, line by line.
 
-DCLM applies each rule to the whole page, and strips the page after nearly every rule. A strip affects only the first
+DCLM applies each rule to the whole page, and strips the page after nearly every rule. Stripping affects only the first
 and the last remaining line, so one pass is sufficient: `gone` is the last step that was needed to remove all lines
 before a line. Slow reference for the tests: tests/twins/refinedweb.py.
 """
@@ -23,7 +23,7 @@ UPPER_STEP, NUMBER_STEP, COUNTER_STEP, WORDS_STEP, PHRASE_STEP, SUFFIX_STEP, PRE
 def document(
     data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, log: CutLog
 ) -> tuple[int, int, int]:
-    """Write a corrected document to `out[w:]`; return its end, and its words before and after.
+    """Write a corrected document to `out[w:]`; return its end, and the numbers of words before and after.
 
     - log: counts the lines per code, and records what is cut.
     """
@@ -63,7 +63,7 @@ def document(
 
 @kernel(_nrt=False)
 def _judge(data: U8, a: int, line: LineFigures, stop: int, gone: int, rules: RefinedWebRules) -> tuple[int, int]:
-    """Return the code (KEEP ...) of a line that is not blank, before edits, and the step that removes it, or LEFT."""
+    """Return the code (KEEP ...) of a non-blank line before edits, and the step that removes it, or LEFT."""
     b, numeric = line.end, line.numeric
     if line.upper > rules.max_upper * line.chars:
         return UPPER_CASE, UPPER_STEP
@@ -95,7 +95,7 @@ def _upper_after(data: U8, a: int, stop: int, rules: RefinedWebRules) -> bool:
 def _gone_after(data: U8, a: int, stop: int, last: int, rules: RefinedWebRules, out: U8, w: int) -> bool:
     """Return whether the steps up to `last`, COUNTER_STEP or PHRASE_STEP, remove all lines from `a` on.
 
-    Writes to `out[w:]` as it tries them.
+    The function writes to `out[w:]` while testing them.
     """
     while a < stop:
         line = line_at(data, a, stop, rules)
@@ -116,7 +116,7 @@ def _edit(
 ) -> tuple[int, int, bool]:
     """Write a short line without the phrases to `out[w:]`.
 
-    Returns its end, the step that removes it, or LEFT, and whether it has one of the phrases.
+    Returns the line's end, the step that removes it, or LEFT, and whether it contains one of the phrases.
     """
     classes, after = rules.classes, b + 1
     p, q = T.strip(data, a, b, classes)
@@ -163,7 +163,7 @@ def _without(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) 
 
 @kernel(_nrt=False)
 def _suffix(out: U8, a: int, b: int, rules: RefinedWebRules) -> int:
-    """Return the offset of the longest phrase at the end of `out[a:b]`, or of a blank before it; -1: there is none."""
+    """Return the offset of the longest phrase at the end of `out[a:b]`, or of a blank before it; -1 if none."""
     phrases, found = rules.suffixes, b
     for k in range(len(phrases.starts) - 1):
         i, left = b, points(phrases.data, phrases.starts[k], phrases.starts[k + 1])

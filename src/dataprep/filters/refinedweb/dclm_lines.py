@@ -25,7 +25,7 @@ OTHER_DIGITS = (
 
 
 class LineFigures(NamedTuple):
-    """A line for kernels: its end, its words and characters, the upper-case ones and digits, and if it is not blank."""
+    """The figures of a line: end, words, characters, upper-case characters, digits, and whether it is not blank."""
 
     end: int
     words: int
@@ -37,11 +37,11 @@ class LineFigures(NamedTuple):
 
 @cache
 def tables() -> tuple[U16, U32, U32]:
-    """Return the class bits of each code point, its lower case for counters, and the one for phrases.
+    """Return the class bits of each code point, its lower case for counters, and its lower case for phrases.
 
-    NUMERIC is the class of characters that `str.isdigit` accepts. A dotted capital I is not equal to `i` in a counter
-    (`str.lower` writes two characters). In a phrase it is equal to `i`, and so is the dotless `i`; the long s is equal
-    to `s` (`re.IGNORECASE`).
+    NUMERIC is the class of characters that `str.isdigit` accepts. A dotted capital I does not equal `i` in a counter
+    (`str.lower` writes two characters). In a phrase, it does equal `i`, and so does the dotless `i`; the long s equals
+    `s` (`re.IGNORECASE`).
     """
     classes, lower, folds = T.classes().copy(), T.lowered().copy(), T.lowered().copy()
     classes &= ~np.uint16(T.NUMERIC)
@@ -58,7 +58,7 @@ def tables() -> tuple[U16, U32, U32]:
 
 @kernel(_nrt=False)
 def line_at(data: U8, a: int, stop: int, rules: RefinedWebRules) -> LineFigures:
-    """Return the line that begins at `a`."""
+    """Return the figures of the line that begins at `a`."""
     words, chars, upper, numeric, inside, i = 0, 0, 0, 0, False, a
     while i < stop:
         c, size = T.code_point(data, i)
@@ -80,7 +80,7 @@ def line_at(data: U8, a: int, stop: int, rules: RefinedWebRules) -> LineFigures:
 
 @kernel(_nrt=False)
 def fasttext_words(data: U8, a: int, b: int, classes: U16) -> int:
-    r"""Return the runs of characters between fastText's white space (ASCII's, and NUL) that begin with `\w`, no `_`."""
+    r"""Return the number of runs between fastText's white space (ASCII's, and NUL) that begin with `\w` but not `_`."""
     n, outside, i = 0, True, a
     while i < b:
         c, size = T.code_point(data, i)
@@ -91,7 +91,7 @@ def fasttext_words(data: U8, a: int, b: int, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
-    """Return whether a line is a number, `1.2K`, blanks and a counter, perhaps between signs: `* 3 likes!`."""
+    """Return whether a line is a number such as `1.2K`, blanks and a counter, possibly between signs: `* 3 likes!`."""
     while a < b and not rules.classes[T.code_point(data, a)[0]] & T.WORD:
         a += T.code_size(data[a])
     i = a
@@ -115,7 +115,7 @@ def is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
 
 @kernel(_nrt=False)
 def is_blank(out: U8, a: int, b: int, classes: U16) -> bool:
-    """Return whether a range has no character but white space."""
+    """Return whether a range contains only white space."""
     return bool(T.skip_spaces(out, a, b, classes) == b)
 
 
@@ -130,7 +130,7 @@ def points(data: U8, a: int, b: int) -> int:
 
 @kernel(_nrt=False)
 def splits_otherwise(out: U8, a: int, b: int) -> bool:
-    """Return whether a range of white space has a character at which fastText does not split."""
+    """Return whether a range of white space contains a character at which fastText does not split."""
     found = False
     for i in range(a, b):
         found |= out[i] > 0x20 or 0x1C <= out[i] < 0x20

@@ -1,6 +1,6 @@
-"""The kernel of RefinedWeb: one pass counts a line's words and characters, one copies the corrected line.
+"""The kernel of RefinedWeb: one pass counts a line's words and characters, another copies the corrected line.
 
-It reads Arrow buffers. Slow reference for the tests: tests/twins/refinedweb.py.
+The kernel reads Arrow buffers. Slow reference for the tests: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .phrases import (
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, log: CutLog) -> int:
     """Correct the lines of documents; return the number of documents kept.
 
-    Writes the kept texts to `out`, the ends of these texts to `ends[1:]`, and a code for each document to `reasons`,
-    uint8[n]: 0 if it is kept, else the index in NAMES of the drop reason. `log` counts each line that is not blank by
-    the code of the rule that applied to it, and records the cuts.
+    The function writes the kept texts to `out`, the ends of these texts to `ends[1:]`, and a code for each document to
+    `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES of the drop reason. `log` counts each non-blank line
+    by the code of the rule that applied to it, and records the cuts.
 
     - offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes.
     """
@@ -60,9 +60,9 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
 def _document(
     data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, log: CutLog
 ) -> tuple[int, int, int]:
-    """Write a corrected document to `out[w:]`; return its end, and its words before and after.
+    """Write a corrected document to `out[w:]`; return its end, and the numbers of words before and after.
 
-    - log: counts the lines per code, and records what is cut.
+    - log: counts the lines per code, and records the cuts.
     """
     before, after, a = 0, 0, start
     while a < stop:
@@ -93,7 +93,7 @@ def _document(
 
 @kernel(_nrt=False)
 def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[int, int, int, int, int, bool]:
-    """Return a line's end, its words, its characters, the upper-case and the numeric ones, and if it is not blank."""
+    """Return a line's end, words, characters, upper-case and numeric characters, and whether it is not blank."""
     words, chars, upper, numeric, inside, i = 0, 0, 0, 0, False, a
     while i < stop:
         c, size = T.code_point(data, i)
@@ -115,7 +115,7 @@ def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[in
 
 @kernel(_nrt=False)
 def _after_break(data: U8, b: int, stop: int) -> int:
-    r"""Return the offset after the line break at `b`; `\r\n` is one."""
+    r"""Return the offset after the line break at `b`; `\r\n` is one line break."""
     if b >= stop:
         return stop
     if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
@@ -125,7 +125,7 @@ def _after_break(data: U8, b: int, stop: int) -> int:
 
 @kernel(_nrt=False)
 def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric: int, rules: RefinedWebRules) -> int:
-    """Return the code (KEEP ...) of a line that is not blank, before edits."""
+    """Return the code (KEEP ...) of a non-blank line before edits."""
     if upper > rules.max_upper * chars:
         return UPPER_CASE
     if numeric > rules.max_numeric * chars:
@@ -176,7 +176,7 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 @kernel(_nrt=False)
 def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> tuple[int, int]:
-    """Write a line without the phrases to `out[w:]`, stripped; return its end (-1: no phrase in it) and its words."""
+    """Write a line without the phrases to `out[w:]`, stripped; return its end (-1 if it has no phrase) and words."""
     a, b = T.strip(data, a, b, rules.classes)
     first, last, begin = a, b, w
     found = longest(data, a, b, rules.prefixes, rules.lower)

@@ -39,12 +39,12 @@ class RefinedWebRules(NamedTuple):
         as_dclm: True for `preset="dclm"`, whose kernel is in dclm.py.
         max_upper: the maximum share, 0 to 1, of upper-case characters in a line.
         max_numeric: the maximum share, 0 to 1, of numeric characters in a line.
-        max_removed: the maximum share, 0 to 1, of its words that a document may lose.
+        max_removed: the maximum share, 0 to 1, of a document's words that may be removed.
         marks: the kind of words, as in `spaced.marks_of`.
         words: the table of word boundaries.
         classes: the class bits of each code point.
         lower: the lower case of each code point.
-        folds: the same, as the phrases are compared.
+        folds: the lower case of each code point, as used to compare phrases.
     """
 
     as_dclm: bool
@@ -80,9 +80,9 @@ def pack_phrases(phrases: tuple[str, ...], lower: U32 | None = None) -> PackedPh
 
 @kernel(_nrt=False)
 def longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> int:
-    """Return the end of the longest phrase that `data[a:b]` starts with, case ignored; -1 if there is none.
+    """Return the end of the longest phrase with which `data[a:b]` starts, ignoring case; -1 if there is none.
 
-    ANY in a phrase is any character.
+    ANY in a phrase matches any character.
     """
     best = -1
     if a < b and not phrases.leads[data[a]]:

@@ -44,23 +44,23 @@ class RefinedWeb(Stage):
     | max_edit_words, prefixes, suffixes, anywhere | these phrases are removed from lines of at most 10 words | edited |
     | max_removed_words | the document is dropped if it lost more than 0.05 of its words | (reason) removed_words |
 
-    The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
+    The rules are applied in this order, and lines are counted as `lines.REASON` (`lines.valid`: unchanged). Texts are
     split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped together with its
-    line break. Characters are code points other than white space. Phrases are found in any case, also inside words; if
-    several phrases start at the same offset, the longest one is removed. An edited line is stripped, and dropped if no
-    word is left. A document without words is dropped as `empty`. None or () switches a rule off. The paper describes
-    types of phrases with one example each; these examples are the defaults. The default `counters` are English, French
-    and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
+    line break. Characters are code points other than white space. Phrases are found in any case, and also inside words;
+    if several phrases start at the same offset, the longest one is removed. An edited line is stripped, and dropped if
+    it contains no more words. A document without words is dropped as `empty`. None or () switches a rule off. The paper
+    describes types of phrases with one example each; these examples are the defaults. The default `counters` are
+    English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
 
     Args:
         word_split: the definition of a word, as in `Gopher`; with "blanks", words are runs of characters.
         preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space
             counts among their characters, lines of white space are dropped, texts are stripped after nearly every rule,
             words count in `max_removed_words` if they begin with a letter or digit, and `counters` are twelve English
-            words. A phrase is removed with one blank before it (a prefix: after it), a full stop in it is any
-            character, and edited lines are not stripped.
+            words. A phrase is removed with one blank before it (for a prefix: after it), a full stop in a phrase
+            matches any character, and edited lines are not stripped.
 
-    Raises PlanError for an unknown preset or kind of words, a number below 0, or a phrase that cannot occur in a
+    Raises PlanError for an unknown preset or `word_split`, a number below 0, or a phrase that cannot occur in a
     stripped line.
     """
 

@@ -1,7 +1,7 @@
-"""CapRepeats: learn an exchange that occurs n times in the windows the square root of n times, rounded up.
+"""CapRepeats: if an exchange occurs n times in the windows, learn it only sqrt(n) times, rounded up.
 
 An exchange is a turn and the answer after it. The first occurrence is learned, then the second, the fifth, the tenth
-... one more after each square number; every other one stays in its window as context, with weight 0.
+and so on: one more after each square number. All other occurrences remain in their windows as context, with weight 0.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ EXCHANGE = np.dtype([("high", "<u8"), ("low", "<u8"), ("id", "<u8"), ("turn", "<
 
 @dataclass(frozen=True, kw_only=True)
 class CapRepeats(Estimator):
-    """Learn an exchange that occurs n times sqrt(n) times, rounded up: 9 times become 3; an Estimator, after `Turns`.
+    """Learn an exchange with n occurrences only sqrt(n) times, rounded up (3 of 9); an Estimator, after `Turns`.
 
-    An exchange is an answer and the turn before it in its window; two are equal if both texts are. Occurrences number
-    1, 2, 5, 10, 17 ... in the order of ids are learned. The others get weight 0, and the new column `capped` lists
-    their turns (counted from 0); a window with nothing left to learn is dropped as "capped". Windows with another value
-    than 0 in the column `side` are held out: they are not counted and not changed.
+    An exchange is an answer and the turn before it in its window; two exchanges are equal if both texts are equal.
+    Occurrences number 1, 2, 5, 10, 17 ... in the order of ids are learned. The others get weight 0, and the new column
+    `capped` lists their turns (counted from 0); a window with nothing left to learn is dropped as "capped". Windows
+    with a value other than 0 in the `side` column are held out: they are neither counted nor changed.
 
     Memory: 28 bytes per answer.
     """
@@ -88,7 +88,7 @@ class Capped(Verdict):
 
 
 def _capped(batch: Batch, rows: pa.Table, stats: Ledger) -> Batch:
-    """Return the windows with weight 0 for the turns in `rows` (id, turn)."""
+    """Return the windows, in which the turns in `rows` (id, turn) have weight 0."""
     stats.count("answers.capped", rows.num_rows)
     ids, messages = B.ids(batch), batch.column("messages")
     ends = np.append(0, np.cumsum(pc.list_value_length(messages).to_numpy()))

@@ -1,4 +1,4 @@
-"""Cut the longest conversation where a part of it can be held out: between two exchanges, at a long pause."""
+"""Cut the longest conversation so that a part of it can be held out: between two exchanges, at a long pause."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Places(NamedTuple):
 
     Attributes:
         ids: uint64[k], of the message after each place.
-        pauses: int64[k], seconds before it.
-        after: int64[k], the number of letters that the person writes from there to the end.
+        pauses: int64[k], the pause before each place, in seconds.
+        after: int64[k], the number of letters that the person writes from each place to the end.
         size: the number of letters of the person in the conversation.
     """
 
@@ -39,9 +39,9 @@ def cuts_of(messages: Dataset, turns: Turns, shares: Sequence[float]) -> tuple[i
     """Return the ids of the messages with which parts of the longest conversation are to begin; () if it cannot be cut.
 
     - messages: the Dataset to which `turns` is applied, with the column `answers`.
-    - shares: shares of the person's letters in all messages; the conversation is cut so that a part of about each of
-      these sizes is at its end. Of the places where the part has between half and one and a half times its size, the
-      one with the longest pause is taken; if there are none, the one with the nearest size.
+    - shares: shares of the person's letters in all messages; the conversation is cut so that its end has a part of
+      about each of these sizes. Of the positions at which the part has between half and one and a half times the wanted
+      size, the one with the longest pause is used; if there are none, the one with the nearest size.
     """
     best, total = Places(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0), 0
     for finished in finished_conversations(messages.batches(), turns.grouping()):
@@ -90,7 +90,7 @@ class _Spoken(NamedTuple):
         return cls(B.ids(batch)[rows], number, answer, letters * answer, seconds_or_never(batch)[rows])
 
     def places(self, number: int) -> Places:
-        """Return the places where the conversation `number` may be cut."""
+        """Return the positions at which the conversation `number` may be cut."""
         first, last = np.searchsorted(self.number, [number, number + 1])
         answer, sizes, times = (column[first:last] for column in (self.answer, self.sizes, self.times))
         at = np.flatnonzero(answer[:-1] & ~answer[1:]) + 1

@@ -1,4 +1,4 @@
-"""Group messages into conversations: a silence ends one, and chats may be interleaved.
+"""Group messages into conversations: a silence ends a conversation, and chats may be interleaved.
 
 Slow reference for the tests: tests/twins/conversations.py
 """

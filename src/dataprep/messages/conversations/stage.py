@@ -27,13 +27,13 @@ class Conversations(Stage):
     """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped with the reason `joined`, and the column `duplicate_of` of the table of dropped
+    the other messages are dropped with the reason `joined`, and the `duplicate_of` column of the table of dropped
     documents has the id of the first message. A message without a time forms its own conversation. Media and system
     lines are joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
     Chats may be interleaved, as in the export of an account; each chat has its own conversations. A chat is identified
-    by its name, so a chat in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to
-    the next. Conversations are returned in the order of their first messages.
+    by its name, so a chat in several files (Telegram's pages, or two exports after `Overlaps`) continues from one file
+    to the next. Conversations are returned in the order of their first messages.
 
     Args:
         gap: a duration such as "90s", "30m", "1h" or "2d"; a message joins the conversation of the message before it if

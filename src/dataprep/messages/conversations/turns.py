@@ -58,7 +58,7 @@ class TokenCounter(Protocol):
 
     @property
     def fixed(self) -> int:
-        """The number of tokens that a window (one training example) has in addition to those of its turns."""
+        """The number of tokens that a window (one training example) has in addition to the tokens of its turns."""
 
     def overhead(self, role: str, name: str | None) -> int:
         """Return the largest number of tokens that the chat template adds to the text of a turn.
@@ -80,7 +80,7 @@ class Turns(Stage):
     """Join messages into windows (training examples) of turns, each of which ends with an answer of `person`.
 
     Args:
-        person: the author to imitate. None: the column `answers` marks the messages of this author; add the column
+        person: the author to imitate. None: the `answers` column marks the messages of this author; add this column
             before `Pseudonyms` replaces the authors.
         token_counter: the object that counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each
             conversation is one window.
@@ -95,10 +95,10 @@ class Turns(Stage):
             they are dropped.
 
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
-    message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first message
-    that is not context. Its other messages are dropped with the reason `joined`; messages that are in no window are
-    dropped with the reason `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit
-    into a window loses its beginning, and an answer that does not fit loses its end; both cases are counted.
+    message, for `dp.Split(group="conversation")`). The text of a window is a transcript. A window has the id of its
+    first message that is not context. Its other messages are dropped with the reason `joined`; messages that are in no
+    window are dropped with the reason `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does
+    not fit into a window loses its beginning, and an answer that does not fit loses its end; both cases are counted.
 
     Raises PlanError for invalid values.
     """
@@ -222,7 +222,7 @@ class Turns(Stage):
     def _messages(
         self, turns: Sequence[Turn], sizes: Sequence[int], window: Window, stats: Ledger
     ) -> tuple[list[Turn], list[str], int]:
-        """Return the turns of a window, their texts, and the number of context turns."""
+        """Return the turns of a window, their texts, and the number of turns that are context."""
         shown = list(turns[window.first : window.stop])
         texts = [turn.text for turn in shown]
         if sum(sizes[window.first : window.stop]) > self._capacity:

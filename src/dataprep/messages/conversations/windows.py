@@ -53,7 +53,7 @@ class Turn(NamedTuple):
 class Window(NamedTuple):
     """Consecutive turns of a conversation that make one training example, as indices of turns.
 
-    Turns [first, start) are context, which the window before has too; turns [start, stop) are new.
+    Turns [first, start) are context, repeated from the window before; turns [start, stop) are new.
     """
 
     first: int
@@ -134,7 +134,7 @@ def with_opening(turns: list[Turn]) -> list[Turn]:
 
 
 def set_reasons(turns: Sequence[Turn], windows: Sequence[Window], rows: I64, outcomes: npt.NDArray[np.int8]) -> None:
-    """Set in `outcomes`, one per message, why messages of turns outside all windows are dropped; indices of OUTCOMES.
+    """Set, in `outcomes`, the drop reason (index of OUTCOMES) of each message of turns outside all windows.
 
     - turns: the turns of one conversation.
     - windows: the windows of this conversation.

@@ -1,1 +1,1 @@
-"""The language of single messages: word lists, kernel, and the stage `MessageLanguage`."""
+"""Language identification of single messages: word lists, kernel, and the stage `MessageLanguage`."""

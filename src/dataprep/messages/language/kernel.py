@@ -1,4 +1,4 @@
-"""Add up, for each text and language, the points of its words: whole words, and their beginnings, ends and insides.
+"""Sum, per text and language, the points of the words: whole words, and their beginnings, ends and middle parts.
 
 Slow reference for the tests: tests/twins/message_language.py
 """
@@ -88,7 +88,7 @@ def _add(letters: U32, start: Int, stop: Int, flags: Int, keys: U64, weights: We
 
 @kernel
 def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: Weights) -> Int:
-    """Return the row of `rows` with a word's points: of the word if it is listed, else of its parts; cached."""
+    """Return the row of `rows` with a word's points: of the listed word, else of its parts; results are cached."""
     h = hash_of(letters, 0, n, BEGIN + END)
     slot = np.int64(h & np.uint64(len(known) - 1))
     if known[slot] == h:

@@ -51,8 +51,8 @@ class MessageLanguage(Stage):
     Args:
         context: whether a message with too little evidence, such as "ok" or "safi", gets the label of an earlier
             message: the last message with enough evidence by the same author in this chat and script or, if there is
-            none, by anybody there. Its score is then 0. With False, such a message gets its own most probable label, or
-            "und".
+            none, by anybody there. The score of such a message is 0. With False, it gets its own most probable label,
+            or "und".
         model: a filter that adds `language` and `language_score`, which is used instead of the word lists; None: the
             word lists.
         kinds: the kinds of messages to label; the platform's own lines do not show the language of an author.
@@ -115,7 +115,7 @@ class MessageLanguage(Stage):
 
 
 def _by_words(found: Any, script: Codes) -> tuple[list[str], Any, Any, Any]:
-    """Return the labels; per message, its script's label with the most points, its share, and whether it is sure."""
+    """Return the labels; per message, the best label of its script, the label's share, and whether it is sure."""
     points = found.astype(np.float64)
     points[:, 0] *= DIALECT
     points[script != K.ARABIC, :ARABIC] = 0
@@ -135,7 +135,7 @@ class _Before:
         self.names: dict[str, int] = {}
 
     def guess(self, batch: Batch, names: list[str], codes: Codes, is_sure: Any, script: Codes) -> Codes:
-        """Return the labels; one that is not sure is replaced by the last sure one, if there is one."""
+        """Return the labels, in which an uncertain label is replaced by the last certain one, if there is one."""
         for name in names:
             self.names.setdefault(name, len(self.names))
         mine = np.array([self.names[name] for name in names], np.int32)
@@ -154,7 +154,7 @@ class _Before:
     def _rows(self, keys: list[Any], which: Any) -> Any:
         """Return the row of `last` for each message, int64[n].
 
-        - which: the index of its key.
+        - which: the index of each message's key.
         """
         rows = np.array([self.row_of.setdefault(k, len(self.row_of)) for k in keys], np.int64)
         while len(self.row_of) > len(self.last):

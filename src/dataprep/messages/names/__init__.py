@@ -1,1 +1,1 @@
-"""Names of people: find them, replace them by pseudonyms, and drop messages of people who did not agree."""
+"""Find names of people, replace them by pseudonyms, and drop messages of people who did not agree."""

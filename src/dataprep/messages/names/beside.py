@@ -1,8 +1,8 @@
 """Find names next to letters of another script: "Ilseさん", "我和Ilse去", "Ilseга", "قالIlse", "Заринаさん".
 
 `kernel.py` finds names that are whole words, but Japanese, Chinese, Korean and Thai write no space around a name in
-Latin letters, and case endings may be in another script, too. Here, a change of the script and a digit end a word.
-Names of scripts without spaces are found by `unspaced.py`.
+Latin letters, and case endings may be in another script, too. In this module, a change of script ends a word, and so
+does a digit. `unspaced.py` finds names in scripts without spaces.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class BesideNames:
 
 
 def without_parts(hits: I64, longer: I64) -> I64:
-    """Return the rows of `hits` (see `find_names`) that are not part of a longer name in `longer`."""
+    """Return the rows of `hits` (see `find_names`) that are not parts of longer names in `longer`."""
     if not len(longer):
         return hits
     longer = longer[np.argsort(longer[:, 1], kind="stable")]
@@ -89,7 +89,7 @@ def scripts() -> U8:
 
 @functools.cache
 def _one_script() -> tuple[U32, U32]:
-    """Return two tables like `folded`, in which only Latin letters, and only those of OTHER scripts, are letters."""
+    """Return two tables like `folded`: letters are only Latin ones in the first, only those of OTHER in the second."""
     made = []
     for kept in (LATIN, OTHER):
         table = folded().copy()

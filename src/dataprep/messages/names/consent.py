@@ -108,7 +108,7 @@ class Consent(Estimator):
         return Consented(consent=known, borne=tuple(name for name in known.names if _is_in(parts(name), others)))
 
     def check(self, people: Iterable[str], *, whole: bool = True) -> None:
-        """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
+        """Raise PlanError if a listed name is not among `people`, or if a national number matches several of them.
 
         The message shows the most similar names; if `strict` is False, or only a sample of the input is read, it is
         only logged.
@@ -122,7 +122,7 @@ class Consent(Estimator):
             fits = {phone(one): one for one in present if is_abroad(one) and same_number(name, one)}
             if len(fits) > 1 and not is_abroad(name):
                 msg = f"the number {name!r} given to Consent may be {' or '.join(map(repr, sorted(fits.values())))}; "
-                msg += "write it with + and the country's code"
+                msg += "write it with + and the country code"
                 raise PlanError(msg)
         missing = [name for name in self.given if not self._meets(name, present)]
         if not missing:
@@ -157,8 +157,8 @@ class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
     Attributes:
-        borne: the listed names that are a part of the name of an author who is not listed, such as Sara if the author
-            is Sara Lund.
+        borne: the listed names that are part of the name of an unlisted author, such as Sara if the author is Sara
+            Lund.
     """
 
     consent: Consent
@@ -181,9 +181,9 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return a search for the names of people who did not agree; None if only those who agreed are listed.
+        """Return a search for the names of people who did not agree; None if only people who agreed are listed.
 
-        A name that is also a part of another author's name is only counted.
+        A name that is also part of another author's name is only counted.
         """
         return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
@@ -197,7 +197,7 @@ def _authors(part: Part) -> set[Row]:
 
 
 def _is_in(name: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
-    """Return whether the words of a name are words of one of the other names, in a row."""
+    """Return whether the words of a name are consecutive words of one of the other names."""
     n = len(name)
     return n > 0 and any(tuple(one[i : i + n]) == tuple(name) for one in others for i in range(len(one) - n + 1))
 
@@ -207,7 +207,7 @@ def _same(name: str, other: str) -> bool:
 
 
 def _nearest(name: str, people: Sequence[str]) -> list[str]:
-    """Return at most three of `people`: by the end of a number, or by similar letters and equal words."""
+    """Return at most three similar names in `people`: by the end of a number, or by similar letters and equal words."""
     number = phone(name)
     if number:
         return [one for one in people if phone(one)[-4:] == number[-4:]][:3]
@@ -231,7 +231,7 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
     place = "the list"
     if isinstance(given, str):
         if not given.strip():
-            msg = f"{stage} got an empty text in place of names; pass a file with one per line, or a tuple of names"
+            msg = f"{stage} got an empty string instead of names; pass a file with one per line, or a tuple of names"
             raise PlanError(msg)
         place = given
         try:
@@ -242,7 +242,7 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
             raise PlanError(msg) from e
     found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
     if not all(isinstance(n, str) for n in found):
-        msg = f"{stage} has {given!r} in place of names; pass a file with one per line, or a tuple of names"
+        msg = f"{stage} has {given!r} instead of names; pass a file with one per line, or a tuple of names"
         raise PlanError(msg)
     if not any(n.strip() for n in found):
         msg = f"{stage} has no names, since {place} is empty; pass a file with one per line, or a tuple of names"

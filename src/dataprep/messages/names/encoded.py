@@ -74,19 +74,19 @@ def decoded(text: str) -> Decoded | None:
 
 
 def plain(text: str) -> str:
-    r"""Return a text with codes (%41, &#65;, \u0041) decoded, twice if they are coded twice."""
+    r"""Return a text with codes (%41, &#65;, \u0041) decoded; doubly encoded ones are decoded twice."""
     for _ in range(2):
         text = _CODED.sub(lambda m: _read(m)[0] if m.lastgroup in CODES else m[0], text)
     return text
 
 
 def may_be_coded(text: str) -> bool:
-    """Return whether a text has a sign with which a code begins."""
+    """Return whether a text has a character with which a code begins."""
     return "%" in text or "&" in text or "\\u" in text
 
 
 def _read(m: re.Match[str]) -> tuple[str, list[int]]:
-    """Return the characters that a match represents, and the number of characters of the text for each."""
+    """Return the characters that a match represents, each with the number of characters of the text that encode it."""
     kind, raw = m.lastgroup, m[0]
     if kind == "percent":
         chars = bytes.fromhex(raw.replace("%", "")).decode("utf-8", "replace")

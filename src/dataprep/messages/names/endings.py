@@ -1,8 +1,8 @@
 """Forms of a name's word with the endings and particles that a language writes without a space.
 
 "Дмитрия", "ნინოს", "Արամին", "முருகனுக்கு", "የአበበ" and "يازهرة" name the same person as the word without them. The
-lists are those of frequent endings, not a grammar; languages in Latin letters are left out, since the language of a
-word is not known and its endings make other names.
+lists contain frequent endings and are not a grammar. Languages in Latin letters are left out, because the language of a
+word is unknown and endings would produce other names.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _folded(forms: str) -> tuple[str, ...]:
 
 
 def with_endings(word: str) -> frozenset[str]:
-    """Return the forms of a name's word with endings and particles; not the word itself, its stem and listed words.
+    """Return the forms of a name's word with endings and particles, except the word itself, its stem and listed words.
 
     Args:
         word: as `matching.words` returns it.

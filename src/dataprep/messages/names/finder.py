@@ -1,4 +1,4 @@
-"""Find names in texts in every form: the search of `Pseudonymised`, and of the audit of its results."""
+"""Find names in texts in every form: the search that `Pseudonymised` and the audit of its results use."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def _is_sure(term: str) -> bool:
 
 
 def folded_letters(letters: str) -> U32:
-    """Return letters as they are compared, uint32[n]; for the prefixes of names."""
+    """Return letters in the form in which they are compared, uint32[n]; for the prefixes of names."""
     return folded()[[ord(c) for c in letters]] if letters else np.zeros(0, np.uint32)

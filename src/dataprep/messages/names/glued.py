@@ -1,8 +1,8 @@
 """Find names that are glued to digits, or to other words in hashtags, handles and addresses.
 
 `kernel.py` finds names that are whole words. This module also finds the names in "ilse92", "2024ilse", "#TeamIlse",
-"#ilsetomas", "@ilsevarga_x" and in the part of an e-mail address before the @. In all other places, a name is not
-searched for inside longer words.
+"#ilsetomas", "@ilsevarga_x" and in the part of an e-mail address before the @. Elsewhere, names are not searched for
+inside longer words.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class GluedNames:
                 yield chars[a][1], chars[b - 1][1] + 1, term
 
     def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
-        """Return the names at an end of a word or inside it, the longest first.
+        """Return the names at either end of a word or inside it, the longest first.
 
         - written: the letters of the word before folding.
         """
@@ -163,7 +163,7 @@ def _digits_apart() -> tuple[U32, U32]:
 def _patterns() -> tuple[re.Pattern[str], ...]:
     """Return patterns of a hashtag or handle, of the part of an address before the @, and of the words in these.
 
-    Vowel signs of Arabic and Indic scripts, which `re` takes for no letters, are parts of them.
+    The patterns include vowel signs of Arabic and Indic scripts, which `re` does not treat as letters.
     """
     marks = np.flatnonzero((classes() & MARK) != 0)
     runs = np.split(marks, np.flatnonzero(np.diff(marks) > 1) + 1)
@@ -197,7 +197,7 @@ def _digits(data: U8, step: int) -> str:
 
 
 def is_no_arabizi(offsets: I64, data: U8, row: int, start: int, end: int) -> bool:
-    """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters.
+    """Return whether a name next to digits is a name, and not a word of Arabizi, in which single digits are letters.
 
     Args:
         offsets: text k is data[offsets[k]:offsets[k + 1]].
@@ -253,7 +253,7 @@ def _has_letters(text: str, a: int, b: int) -> bool:
 
 
 def _row_of_names(text: str, words: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """Return the names of which a word consists; [] if it does not."""
+    """Return the names of which a word consists; [] if it does not consist of names."""
     best: list[list[tuple[int, int, int]] | None] = [[], *[None] * len(text)]
     for end in range(1, len(text) + 1):
         for start in range(end):

@@ -1,4 +1,4 @@
-"""Learn the handles in exports in addition to displayed names: ids, account names, contacts, forwarded people.
+"""Collect the handles in exports, in addition to displayed names: ids, account names, contacts, forwarded people.
 
 A handle has the pseudonym of the person whom the export states. If a name is that of several accounts of a platform,
 the handles of these accounts have pseudonyms of their own.
@@ -58,12 +58,12 @@ def _stated(place: tuple[str, Reader]) -> set[Row]:
 
 
 def with_accounts(known: Identities, rows: Iterable[Row]) -> Identities:
-    """Return the identities in which all names of an account are one person, unless `known` or the names contradict.
+    """Return identities in which all names of an account are one person, unless `known` or the names contradict this.
 
     All spellings of an international phone number are one person, too.
 
     Args:
-        known: the people of the people file, who stay as they are.
+        known: the people of the people file, who are not changed.
         rows: (kind, chat or account, name), also of authors.
     """
     named: dict[str, set[str]] = defaultdict(set)

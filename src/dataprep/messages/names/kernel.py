@@ -1,4 +1,4 @@
-"""Find names in texts in one pass, by looking up each word start in a trie.
+"""Find names in texts in one pass, by looking up the start of each word in a trie.
 
 The trie is that of `trie.py`. Its characters are those of `matching.folded`; one space represents any gap between two
 words of a name.
@@ -41,7 +41,7 @@ def _ends_word(data: U8, i: Int, stop: Int, fold: U32) -> bool:
 
 @kernel
 def _repeated(data: U8, start: Int, i: Int, stop: Int, fold: U32) -> Int:
-    """Return the end of the word that begins with the name in data[start:i], if it is that name several times; else -1.
+    """Return the end of the word at `start` if it consists of repetitions of the name data[start:i]; else -1.
 
     An x may be between ("IlsexIlse"), and an x and a number may follow ("Ilsex2").
     """
@@ -179,10 +179,10 @@ def find_names(
 ) -> I64:
     """Return every name in n texts, int64[m, 5]: text, first byte, end, number of the term, 1 if an @ precedes it.
 
-    Names do not overlap; of two that begin together the longer one counts.
+    Names do not overlap; if two names begin at the same byte, the longer one counts.
 
     - offsets, data: the texts in UTF-8.
-    - fold: uint32, each code point as it is compared (`matching.folded`).
+    - fold: uint32, the form in which each code point is compared (`matching.folded`).
     - keys, children, terms, sieve: a Trie.
     - prefixes: folded letters that may be joined to the beginning of a name and are kept, such as Arabic's "and".
     """

@@ -2,8 +2,8 @@
 
 Names are compared without case, accents, vowel signs, invisible signs and compatibility forms, at word boundaries, with
 at most four spaces or signs between two words. This search is independent of the one in `kernel.py`, so that it finds
-spellings that `kernel.py` misses; where `Pseudonyms` replaced names, its own search is applied, too. Characters newer
-than Unicode 13.0 are compared as signs, on every Python.
+spellings that `kernel.py` misses; if `Pseudonyms` replaced names, its own search is applied, too. On every Python
+version, characters newer than Unicode 13.0 are treated as signs.
 
 Slow reference for the tests: tests/twins/known.py, which tries every name on every text
 """
@@ -73,7 +73,7 @@ def folded_text(text: str) -> str:
 
 @functools.cache
 def _same() -> npt.NDArray[np.uint32]:
-    """Return, for each code point, the letter that it is compared as, uint32[0x110000]."""
+    """Return, for each code point, the letter as which it is compared, uint32[0x110000]."""
     table = np.arange(0x110000, dtype="<u4")
     table[list(SAME)] = list(SAME.values())
     return table
@@ -99,12 +99,12 @@ class KnownPeople:
     Attributes:
         names: spellings of names, phone numbers, e-mail addresses and handles to find.
         stay: words that are not an error if they occur by themselves.
-        own: the names that are not an error, such as that of a person who trains a model on their own messages.
-            Findings of both are only counted.
+        own: the names that are not an error, such as the name of a person who trains a model on their own messages.
+            Findings of `stay` and `own` are only counted.
         prefixes: the letters that `Pseudonyms` treats as joined to a name; its own search (`finder.py`) is then
             applied, too. None: names in texts were not replaced, so that only whole words are searched for.
-        groups: those of `names` that are names of groups, which are not searched over line breaks, since their words
-            ("reading circle") may be next to each other by chance.
+        groups: those of `names` that are names of groups. They are not searched across line breaks, because their words
+            ("reading circle") may be adjacent by chance.
     """
 
     names: tuple[str, ...]
@@ -116,7 +116,7 @@ class KnownPeople:
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         r"""Yield a Finding for each name or number in `strings`, also in codes (%41, &#65;, \u0041).
 
-        In bytes of other files, only names are searched.
+        In bytes of other files, only names are searched for.
         """
         yield from self._plain(strings)
         rows = [row for row, value in enumerate(strings.values) if may_be_coded(value) and not _NO_TEXT.search(value)]
@@ -180,7 +180,7 @@ class KnownPeople:
 
 @dataclass(frozen=True)
 class _Name:
-    """A name to search: its spelling, the pattern that finds it, and the words that a text with it has."""
+    """A name to search for: its spelling, the pattern that finds it, and the words that it consists of."""
 
     spelled: str
     pattern: re.Pattern[str]
@@ -245,7 +245,7 @@ def _finder(people: KnownPeople) -> Finder:
 
 
 def _by_chance(name: str, strings: Strings) -> bool:
-    """Return whether a name is so short that it may occur by chance in this file, which is not text."""
+    """Return whether a name is so short that it may occur by chance in this binary file."""
     if strings.how != BYTES or len(name.encode()) >= _SURE_NAMES or "@" in name:
         return False
     return any(_NO_TEXT.search(value) for value in strings.values)
@@ -256,7 +256,7 @@ def _whole(pattern: str) -> re.Pattern[str]:
 
 
 def _begins(names: Iterable[Sequence[str]]) -> str:
-    """Return a pattern that matches the first letter of each place where one of the names begins.
+    """Return a pattern that matches the first letter of each occurrence of one of the names.
 
     Names with the same beginning share a pattern for it, so that the time hardly grows with the number of names.
 

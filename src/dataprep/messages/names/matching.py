@@ -1,8 +1,9 @@
-"""Compare names of people: with each other, and with the words of texts.
+"""Compare names of people with each other, and with the words of texts.
 
-`identity` decides whether two names are of one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are not. `words`
-returns the words of a name that are searched for in texts. They are letters and digits without case, accents, Arabic
-vowel signs, tatweel, hamza seats and invisible signs, so that "Zoë" finds "zoe" and "أحمد" finds "احمد".
+`identity` decides whether two names are of one person: "~ Ilse" and "ILSE" are the same person, whereas "Ilse" and
+"Ilse 🌻" are not. `words` returns the words of a name that are searched for in texts. They are letters and digits
+without case, accents, Arabic vowel signs, tatweel, hamza seats and invisible signs, so that "Zoë" finds "zoe" and
+"أحمد" finds "احمد".
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ COMMON = frozenset(_COMMON.split())
 
 @cache
 def folded() -> U32:
-    """Return how each code point is compared in names, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    """Return the form of code points in comparisons, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
     low, bits = lowered(), classes()
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
@@ -103,8 +104,8 @@ def words(name: str) -> tuple[str, ...]:
 def spellings(name: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of a name in each spelling in which it is searched for, as `words` returns them.
 
-    These are the name as it is, with letters such as ä, æ and ß as two letters, with ß for ss, and, for Korean, with
-    syllables composed and taken apart.
+    The spellings are the name itself, the name with letters such as ä, æ and ß written as two letters, with ß for ss,
+    and, for Korean, with composed and decomposed syllables.
 
     >>> spellings("Weiß"), spellings("Jäger")
     ((('weiss',), ('weiß',)), (('jaeger',), ('jager',)))
@@ -127,7 +128,7 @@ def signs_in(name: str) -> frozenset[int]:
 def identity(name: str) -> str:
     """Return a text that is equal for two spellings of one person's name.
 
-    It is the name without case, invisible signs and a leading ~, and with single spaces.
+    The text is the name without case, invisible signs and a leading ~, and with single spaces.
     """
     plain = normalized("NFKC", name)
     plain = "".join(c for c in plain if ord(c) not in _UNSEEN)

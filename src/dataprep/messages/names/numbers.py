@@ -1,8 +1,8 @@
-"""Find phone numbers and other personal data in texts in which names were found, so that neither hides the other.
+"""Find phone numbers and other personal data in texts whose names were found, so that neither search hides the other.
 
-Known numbers are searched in whole texts, since a number may be broken over two lines, by the search that the audit
-uses (`phones.py`). Patterns of personal data are tried on the raw line, in which an address may contain a name, and on
-the line with its names blanked out, in which a number may follow a name directly.
+Known numbers are searched in whole texts, because a number may be broken over two lines. The search is the one that the
+audit uses (`phones.py`). Patterns of personal data are tried on the raw line, in which an address may contain a name,
+and on the line with its names blanked out, in which a number may follow a name directly.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
         names: int64[m, 4], rows of names, in order.
         phones: the known numbers, and the index of the replacement for each.
         first_kind: the index of the replacement for the first of KINDS, the kinds of personal data; -1: personal data
-            is not searched. Overlapping ranges are joined, and the joined range gets the replacement of the longest of
-            them.
+            is not searched. Overlapping ranges are joined, and the joined range gets the replacement of the longest
+            range.
     """
     known, words = phones
     people = list(_people(offsets, data, known, words)) if words else []
@@ -84,7 +84,7 @@ def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def united(names: I64, found: list[Span]) -> I64:
-    """Return all spans in order, those that overlap as one."""
+    """Return all spans in order, with overlapping spans united."""
     spans: list[list[int]] = []
     for row, start, end, word in sorted([*map(tuple, names.tolist()), *found], key=lambda s: (s[1], -s[2])):
         if spans and start < spans[-1][2]:

@@ -23,8 +23,8 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "consent": ((Consent, type(None)), 'a Consent, such as Consent(refused="refused.txt")'),
     "min_chars": (int, "a whole number"),
     "min_suffix_letters": (int, "a whole number"),
-    "pseudonym_format": (str, "a text with {}"),
-    "prefixes": (str, "a text of letters"),
+    "pseudonym_format": (str, "a string with {}"),
+    "prefixes": (str, "a string of letters"),
     "pii": (bool, "True or False"),
     "detect_common_words": (bool, "True or False"),
 }
@@ -80,7 +80,7 @@ def secret_of(given: str | bytes | None) -> bytes | None:
             with files.open_read(given) as f:
                 found = f.read().strip()
         except (DataprepError, OSError, ValueError):  # which name the path: it may be the secret itself
-            what = "a text is the path of a file, or env:NAME, and a secret is given as bytes"
+            what = "a string must be the path of a file, or env:NAME; pass a secret as bytes"
             msg = f"could not read the key of Pseudonyms ({what}); make one: openssl rand -hex 32 > people.key"
             raise PlanError(msg) from None
     if len(found) < MIN_KEY_BYTES:

@@ -1,4 +1,4 @@
-"""Phone numbers of people: compared by their digits, and found in texts in any form.
+"""Compare phone numbers of people by their digits, and find them in texts in any form.
 
 A known number is found by its national digits: with or without the country's code, with any prefix that is dialled
 inside the country, in digits of any script, and with any few signs or line breaks between the digits.
@@ -126,7 +126,7 @@ def _is_code(digits: str) -> bool:
 
 @functools.cache
 def digit_values() -> U8:
-    """Return the digit that each code point is, or NO_DIGIT; digits in circles and raised ones are digits, too."""
+    """Return the digit that each code point represents, or NO_DIGIT; circled and superscript digits count, too."""
     points = np.append(np.flatnonzero(classes() & DECIMAL), list(map(ord, _DIGIT_SIGNS)))
     table = np.full(0x110000, NO_DIGIT, np.uint8)
     table[points] = [int(c) for c in western("".join(map(chr, points.tolist())), _DIGIT_SIGNS, 4 * "0123456789")]
@@ -197,7 +197,7 @@ class Phones:
 
 
 def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | None:
-    """Return where the number begins that ends with `digits`, at or after `low`; None if it is not `form`."""
+    """Return the offset, `low` or later, of the number that ends with `digits`; None if it is not `form`."""
     code = _country(form)
     for national, own in ((form, ""), (form[len(code) :], code)):
         k = len(digits) - len(national)  # the first of the national digits
@@ -216,7 +216,7 @@ def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | 
 
 
 def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str, str]) -> int | None:
-    """Return where a number begins whose national digits are at[len(before):]; None if they are part of another number.
+    """Return the offset of a number with the national digits at[len(before):]; None if they are part of another number.
 
     - before: the digits in front.
     - number: the digits, and the country's code if they lack it.

@@ -36,7 +36,7 @@ def _may_have_digits(data: U8, start: Int, stop: Int, least: int) -> bool:
 def _word_begins(data: U8, low: Int, i: Int, stop: Int, kinds: U8, fold: U32, sieve: U8, prefixes: U32) -> bool:
     """Return whether a word of a term may begin at `i`, after prefixes, or after the letter of a typed line break.
 
-    A word is of letters of one of `kinds`: that of the letter at `i`.
+    All letters of a word have the same kind (`kinds`) as the letter at `i`.
     """
     kind = kinds[code_point(data, i)[0]]
     letters, n, j = np.zeros(MAX_PREFIXES + 3, np.uint32), 0, i
@@ -62,7 +62,7 @@ def _word_begins(data: U8, low: Int, i: Int, stop: Int, kinds: U8, fold: U32, si
 
 @kernel
 def _next_letter(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return where the first character from `i` on is that can be seen; -1 if it is not a letter."""
+    """Return the offset of the first visible character from `i` on; -1 if it is not a letter."""
     while i < stop:
         c, size = code_point(data, i)
         if kinds[c] != UNSEEN:
@@ -73,7 +73,7 @@ def _next_letter(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel
 def _first_letter(data: U8, low: Int, i: Int, kinds: U8) -> Int:
-    """Return where the word begins that ends before `i`; -1 if no letter is there."""
+    """Return the offset of the word that ends before `i`; -1 if no letter precedes `i`."""
     first = -1
     while i > low:
         i -= 1
@@ -123,8 +123,9 @@ def near_digits(offsets: I64, data: U8, kinds: U8, fold: U32, sieve: U8, prefixe
 def _may_mix(data: U8, start: Int, stop: Int) -> bool:
     """Return whether bytes may have letters of two scripts; a loop that is compiled to SIMD.
 
-    Letters begin with these bytes: Latin ones with ASCII, 0xC3 to 0xC9 or, if full-width, 0xEF; other alphabets with
-    0xCE to 0xDF; Indic ones, Thai and others with 0xE0 and 0xE1; those of East Asia with 0xE3 to 0xEE; signs with 0xE2.
+    The first bytes of letters are: for Latin ones, ASCII, 0xC3 to 0xC9 or, if full-width, 0xEF; for other alphabets,
+    0xCE to 0xDF; for Indic scripts, Thai and others, 0xE0 and 0xE1; for East Asian scripts, 0xE3 to 0xEE; for signs,
+    0xE2.
     """
     latin, two, indic, east = np.uint8(0), np.uint8(0), np.uint8(0), np.uint8(0)
     for i in range(start, stop):
@@ -170,7 +171,7 @@ def changes_script(offsets: I64, data: U8, scripts: U8, fold: U32, sieve: U8, pr
 
 @kernel
 def with_ends(offsets: I64, data: U8, values: U8, ends: Bools) -> Bools:
-    """Return whether each of n texts has the last digits of a known number, without an ASCII letter between, bool[n].
+    """Return whether each of n texts has the last digits of a known number, uninterrupted by ASCII letters, bool[n].
 
     Args:
         offsets: text k is data[offsets[k]:offsets[k + 1]].

@@ -33,7 +33,7 @@ def digest(key: bytes, kind: str, name: str) -> str:
 
 
 def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
-    """Return {digest: its beginning}; beginnings have at least `digits` digits, and are different for each digest."""
+    """Return {digest: its prefix}; prefixes have at least `digits` digits, and are distinct."""
     found: dict[str, str] = {}
     waiting = sorted(set(digests))
     while waiting:
@@ -90,7 +90,7 @@ class People:
         return {row for row in self.seen if row[0] != CHAT} | self._direct()
 
     def _direct(self) -> set[tuple[str, str, str]]:
-        """Return rows for direct chats: at most two people wrote in it, and the chat has the name of neither.
+        """Return rows for direct chats, in which at most two people wrote, and which have the name of neither.
 
         If one person wrote, the chat is named after the other, who counts as mentioned.
         """

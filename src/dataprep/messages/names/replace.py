@@ -53,7 +53,7 @@ class Pseudonymised(Stage):
     Attributes:
         people: the URL of the table of pseudonyms.
         key: the hash that identifies the table's content.
-        counts_words: also count how often each word is replaced, for trials. The other fields are those of
+        counts_words: whether to also count how often each word is replaced, for trials. The other fields are those of
             `Pseudonyms`.
     """
 
@@ -81,7 +81,7 @@ class Pseudonymised(Stage):
         return f"pseudonyms for {self.facts.get('people', 0):,} people"
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage; of the table of pseudonyms, a hash, not its path."""
+        """Return the values that identify this stage, with a hash of the table of pseudonyms, not its path."""
         return self.name, self.key
 
     def secrets(self) -> KnownPeople:
@@ -168,7 +168,7 @@ class Pseudonymised(Stage):
         return B.with_column(B.with_column(out, "source", source), "meta", self._meta(batch["meta"]))
 
     def _meta(self, meta: pa.LargeStringArray) -> pa.LargeStringArray:
-        """Return the JSON with only the keys in `keep_meta`; each different value is parsed once."""
+        """Return the JSON with only the keys in `keep_meta`; each distinct value is parsed once."""
         coded = meta.dictionary_encode()
         kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
         return pa.array(kept, pa.large_string()).take(coded.indices)

@@ -1,8 +1,8 @@
 """Find names with signs between their words, such as "Beans & Leaves" and "Quist, Orsolya".
 
 `kernel.py` allows only spaces, hyphens, points and apostrophes between the words of a name: any other sign ends a name,
-so that "Ilse, Varga" in a text is two. Names that are written with another sign are searched for here, in a pass of
-their own in which these signs are gaps.
+so "Ilse, Varga" in a text is two names. This module searches for names that are written with other signs, in a separate
+pass in which these signs are gaps.
 """
 
 from __future__ import annotations

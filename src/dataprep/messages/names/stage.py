@@ -68,15 +68,16 @@ class Pseudonyms(Estimator):
     the person's pseudonym in every written form: national or international, with any signs between the digits.
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
-    hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`. A
+    hamza seats, even if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`. A
     part of a word is replaced only next to digits and inside hashtags, handles, links and addresses. A word that is
-    part of several people's names represents the person who is in that chat; if not exactly one of them is, the word
-    gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
+    part of several people's names represents the person who is in that chat; if none or several of them are in the
+    chat, the word gets its own pseudonym. `chat` and `source` become `Chat-...`; `meta` keeps only the keys in
+    `keep_meta`.
 
     Args:
         key: the secret key: the path of a file with at least 16 bytes, "env:NAME" for an environment variable, or
-            bytes. Only its fingerprint is stored. None: a random key that is not stored. A run that was stopped
-            continues with the same pseudonyms; another output folder gets other pseudonyms.
+            bytes. Only its fingerprint is stored. None: a random key that is not stored. An interrupted run resumes
+            with the same pseudonyms; a different output folder gets different pseudonyms.
         mapping: the path of a table of all names and pseudonyms that is written (Parquet: kind, chat, name, pseudonym),
             outside of `out`; None: no table is written.
         consent: a `Consent`. All names are learned, and then the messages of people who did not agree are dropped.
@@ -87,7 +88,7 @@ class Pseudonyms(Estimator):
             names.common_left.
         detect_common_words: whether to also leave words that are in dataprep's lists of frequent words, and that the
             texts use more often in their ordinary meaning than as names. With common_words=(), only these words and
-            short ones are left.
+            short words are left.
         prefixes: the letters that Arabic joins to the following word; up to two of them may precede a name, and they
             are kept.
         redact_kinds: the kinds of messages whose text becomes `<kind>`, since they may name people and places that this
@@ -101,11 +102,11 @@ class Pseudonyms(Estimator):
             listed first, and so do the chats of two people that are named after the person. `consent` uses this file,
             too.
         exports: the exports as `dp.read` returns them, from which ids and names of accounts are read. None: they are
-            read from the files that the documents came from, also if stages or pipelines before this one saved the
-            documents; if such a file is gone, a warning says so.
+            read from the files that the documents came from, even if earlier stages or pipelines saved the documents;
+            if such a file no longer exists, a warning is logged.
 
     Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
-    file that is not valid or has a person whom the documents do not have.
+    file that is not valid or that lists a person who is not in the documents.
     """
 
     key: str | bytes | None = None
@@ -249,7 +250,7 @@ class Pseudonyms(Estimator):
         return {"files": [url], "common": common, "people": len(wrote), "chats": len(chats)}
 
     def check_here(self) -> None:
-        """Raise PlanError if a relative path was given, also that of `mapping`, in another working folder."""
+        """Raise PlanError if a relative path, such as `mapping`, was given in a different working folder."""
         super().check_here()
         if self.mapping is not None:
             check_here(self.given_in, [str(self.mapping)])

@@ -32,7 +32,7 @@ class NameTables:
     Attributes:
         finder: finds the terms.
         target: int64[terms], each term's pseudonym, as an index into `words`.
-        is_shared: bool[terms], if several people may be meant.
+        is_shared: bool[terms], whether several people may be meant.
         local: chat * terms + term, ascending, for each shared term that means one person of that chat.
         local_target: the pseudonym for each item of `local`.
         words: pseudonyms, then the words for kinds of personal data.
@@ -60,7 +60,7 @@ class NameTables:
     def meant(self, hits: I64, chats: I64) -> I64:
         """Return the pseudonym of each of m found names, int64[m], as an index into `words`.
 
-        It is that of the only person in the chat whom the name can mean, else the term's own.
+        If the name can mean only one person in the chat, it is this person's pseudonym; otherwise the term's own.
 
         Args:
             hits: int64[m, 5], as `find_names` returns them.
@@ -133,7 +133,7 @@ def _local(
     people: list[dict[str, Any]], terms: Mapping[str, Term], index: Mapping[str, int], chats: Mapping[str, int],
     who: Callable[[str], str],
 ) -> dict[int, str]:  # fmt: skip
-    """Return the person that a shared term means, by chat * terms + term, for chats where only one is possible."""
+    """Return the person that a shared term means, by chat * terms + term, for chats in which only one is possible."""
     found = defaultdict(set)
     for row in people:
         if row["kind"] in (T.MORE, T.CHAT, T.HANDLE, T.STATED):

@@ -115,7 +115,7 @@ def is_group_name(name: str) -> bool:
 
 
 def one_word(rows: Iterable[tuple[str, str, str]]) -> frozenset[str]:
-    """Return the words that texts keep: whole names of chats or of people who did not write, but no author's."""
+    """Return the words that texts keep: whole names of chats or of people who wrote nothing, but of no author."""
     by_kind: dict[bool, set[str]] = {True: set(), False: set()}
     for kind, _, name in rows:
         by_kind[kind in SINGLE].update(words(name) if kind not in SINGLE or len(words(name)) == 1 else ())

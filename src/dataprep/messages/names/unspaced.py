@@ -1,9 +1,9 @@
-"""Find names of scripts without spaces, such as Chinese, Japanese and Thai, anywhere in a text, and Korean names.
+"""Find names in scripts without spaces (Chinese, Japanese, Thai ...) anywhere in a text, and Korean names.
 
-`kernel.py` finds names as whole words. These scripts write no spaces between words, so that a name is followed by
-letters of its own script: "王小明来了", "山田太郎さん". A name is searched for here if all its letters are of such
-scripts. Korean writes particles and titles at the end of a word ("민수는", "민수씨한테"): a Korean name is found at the
-beginning of a word of which the rest is such an ending.
+`kernel.py` finds names as whole words. These scripts write no spaces between words, so letters of the same script
+follow a name: "王小明来了", "山田太郎さん". This module searches for names of which all letters are of such scripts.
+Korean writes particles and titles at the end of a word ("민수는", "민수씨한테"): a Korean name is found at the
+beginning of a word if the rest of the word is such an ending.
 
 Slow reference for the tests: tests/messages/names/test_unspaced.py, each name tried at each character
 """
@@ -39,7 +39,7 @@ _LAST = 0x10FFFF
 def is_unspaced(name: str) -> bool:
     """Return whether all letters of a name are of scripts without spaces, and are enough to search for it inside words.
 
-    Two letters are enough if one is a Chinese character, else three are. Vowel signs count.
+    Two letters are enough if one is a Chinese character; otherwise three are needed. Vowel signs count.
     """
     if name.isascii():
         return False
@@ -135,7 +135,7 @@ def pair_slot(one: int, two: int) -> int:
 
 
 def _once(text: str, terms: Mapping[str, int]) -> int:
-    """Return the number of the longest term of which the text consists, once or several times."""
+    """Return the number of the longest term of which the text consists, possibly repeated."""
     lengths = range(len(text), 0, -1)
     return next(terms[text[:n]] for n in lengths if text[:n] in terms and text == text[:n] * (len(text) // n))
 

@@ -1,7 +1,7 @@
 """Compare the uses of words as names with their uses as ordinary words: "will", "from", "rose".
 
-Only words of the lists of this project are weighed; every other word of a name is always treated as a name. A use as a
-name has a capital inside a sentence, an @ before it, or a word by which people are called.
+Only words of the lists of this project are weighed; every other word of a name is always treated as a name. A word is
+used as a name if it is capitalised inside a sentence, or follows an @ or a word of address.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def listed_words() -> frozenset[str]:
 
 
 def common_in(docs: Dataset, runner: Runner, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the words of `names` that the texts of `docs` use more often as words than as names, sorted."""
+    """Return, sorted, the words of `names` that the texts of `docs` use more often as ordinary words than as names."""
     asked = tuple(sorted({word for name in names for word in words(name)} & listed_words()))
     uses: Counter[tuple[str, bool]] = Counter()
     for counted in runner.map(functools.partial(_uses, asked), docs.tasks if asked else [], "Pseudonyms: words"):

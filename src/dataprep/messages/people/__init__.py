@@ -1,1 +1,1 @@
-"""People who are several names and numbers: a file that states them, and the evidence from which it is proposed."""
+"""People with several names and numbers: a file that lists them, and the evidence from which it is proposed."""

@@ -1,4 +1,4 @@
-"""Collect evidence from chat exports that names belong to one person: numbers, accounts and equal messages.
+"""Collect evidence in chat exports that names belong to one person: numbers, accounts and equal messages.
 
 Equal messages: a uniform sample of at most 16,384 messages per export is compared by minute and text, without the
 author, so memory is bounded.
@@ -89,7 +89,7 @@ class EqualMessages(NamedTuple):
 
 @dataclass
 class Evidence:
-    """The evidence in exports about which names are one person.
+    """The evidence in exports about which names belong to one person.
 
     Attributes:
         wrote: the number of messages by author.
@@ -126,7 +126,7 @@ class _Seen(NamedTuple):
 
 
 def evidence_of(docs: Dataset, runner: Runner, cards: Sequence[str] = ()) -> Evidence:
-    """Return the evidence in the exports `docs` about which names are one person.
+    """Return the evidence in the exports `docs` about which names belong to one person.
 
     - cards: the URLs of further files with contacts (vCards).
     """

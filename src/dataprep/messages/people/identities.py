@@ -126,7 +126,7 @@ class Identities:
     def compared(self, rows: Any) -> Any:
         """Return a batch or table in which authors, names of chats and mentions have the names of the people.
 
-        So messages that two exports have under different names of one person are equal.
+        Messages that two exports contain under different names of one person therefore become equal.
         """
         if not self:
             return rows

@@ -136,7 +136,7 @@ def significant(name: str) -> tuple[str, ...]:
 
 
 def _by_name(names: Iterable[str]) -> Iterator[Link]:
-    """Yield links of names that are equal but for case, accents, spaces and emoji, and of romanized and first names."""
+    """Yield links of names that differ only in case, accents, spaces and emoji, and of romanized and first names."""
     same: dict[str, list[str]] = defaultdict(list)
     for name in names:
         if words(name) and not phone(name):

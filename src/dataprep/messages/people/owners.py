@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 class StatedAccount(NamedTuple):
-    """An account that an export states: its id, its ids and names of accounts, and the names of its person."""
+    """An account that an export states: its id, its handles (ids and account names), and the names of its person."""
 
     id: str
     handles: list[Any]
@@ -74,7 +74,7 @@ def direct(pack: Pack, folder: str) -> Iterator[StatedAccount]:
 
 
 def apple_accounts(url: str, me: str) -> Iterator[StatedAccount]:
-    """Yield the addresses of each person with several, and those of the owner, who is called `me`, of a database."""
+    """Yield, from a database, the addresses of each person with several ones, and of the owner, who is called `me`."""
     with contextlib.suppress(ReadError), opened(url) as connection:  # the reader of messages reports the error
         owner = {me}
         for table, column in (("message", "account"), ("message", "destination_caller_id"), ("chat", "account_login")):

@@ -1,4 +1,4 @@
-"""The people file (TOML): read it, check it, and write it again with the user's edits kept.
+"""The people file (TOML): read it, check it, and rewrite it with the user's edits kept.
 
 [[person]]      `names` are all of one person, who is called by the first
 [[same]]        `names` are of one person; people of the file who have one of these names are joined
@@ -162,7 +162,7 @@ def _check_once(url: str, persons: Sequence[tuple[int, Names]]) -> None:
             for form in (identity(name), phone(name)):
                 other, first = met.setdefault(form, (number, line)) if form else (number, line)
                 if other != number:
-                    also = f"{name!r} is a name of two people, also of that of line {first}"
+                    also = f"{name!r} is a name of two people: this one and the one in line {first}"
                     _refuse(url, line, f"{also}; keep it in one of them, or write [[same]]")
 
 

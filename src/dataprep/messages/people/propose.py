@@ -1,6 +1,6 @@
 """propose_people: find the people who have several names in chat exports, and write them into a people file.
 
-Two names become one person if one of these is found, and nothing that contradicts it:
+Two names become one person if one of the following is found, and nothing contradicts it:
 
 - the same account of Telegram, Discord or Slack, or the same phone number, in any form
 - three or more messages with the same minutes and texts in two exports of one chat, and hardly any that differ
@@ -8,9 +8,9 @@ Two names become one person if one of these is found, and nothing that contradic
 - the same name of several words, apart from case, accents and emoji, or as a romanization (`romanized.py`), if no
   other name is like it
 
-The user's own entries contradict all evidence. If two names do not share an account or number, it is also a
-contradiction that both are authors in one export; for a contact or an equal name, it is one that their accounts or
-numbers differ. Weaker evidence is written as [[maybe]], which has no effect.
+The user's own entries contradict all evidence. If two names do not share an account or number, they also contradict if
+both are authors in one export. For a contact or an equal name, different accounts or numbers are a contradiction, too.
+Weaker evidence is written as [[maybe]], which has no effect.
 """
 
 from __future__ import annotations
@@ -175,14 +175,14 @@ class _NameGroups:
             self.of.update(dict.fromkeys(others.names, mine))
 
     def join(self, link: Link) -> bool:
-        """Join two names if the evidence is sure and nothing contradicts it; return whether they are one now."""
+        """Join two names if the evidence is sure and nothing contradicts it; return whether they are one person now."""
         one, other = identity(link.one), identity(link.other)
         if self.of[one] is not self.of[other] and link.is_sure and not self._contradicted(link.kind, one, other):
             self._union(one, other, link.why)
         return self.of[one] is self.of[other]
 
     def _contradicted(self, kind: str, one: str, other: str) -> bool:
-        """Return whether something is known by which two names are of different people."""
+        """Return whether there is evidence that two names are of different people."""
         mine, others = self.of[one].names, self.of[other].names
         if self._are_apart(mine, others):
             return True
@@ -251,6 +251,6 @@ def _pairs(names: Names) -> Iterator[tuple[str, str]]:
 
 
 def _differ(values: Mapping[str, set[Any]], mine: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether two people have values, and none in common."""
+    """Return whether both people have values but none in common."""
     one, other = ({value for name in names for value in values.get(name, ())} for names in (mine, others))
     return bool(one and other) and not one & other

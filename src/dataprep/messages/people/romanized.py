@@ -1,10 +1,10 @@
 """Compare a name in Latin letters with one in Arabic, Cyrillic, Greek or Hebrew letters.
 
 A name in one of these scripts becomes a regular expression of the Latin spellings that English, French, German and
-academic romanizations of it have: كريم matches karim, kareem and karime, but not karima. Vowels that Arabic and Hebrew
-do not write may be any vowel, with one rule: after a long a, the vowel of the last syllable is e or i (كامل is Kamel,
-كمال is Kamal). The tables were written for this project; `tests/messages/people/test_romanized.py` states pairs of
-names that match and pairs that must not.
+academic romanizations of it have: كريم matches karim, kareem and karime, but not karima. An unwritten vowel in Arabic
+and Hebrew matches any vowel, with one exception: after a long a, the vowel of the last syllable is e or i (كامل is
+Kamel, كمال is Kamal). The tables were written for this project; `tests/messages/people/test_romanized.py` states pairs
+of names that match and pairs that must not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ARABIC_TABLE = """
 
 
 def _table(text: str) -> dict[str, str]:
-    """Return {letters: regular expression} of a table in which letters and their alternatives take turns."""
+    """Return {letters: regular expression} of a table in which letters and their alternatives alternate."""
     found: dict[str, str] = {}
     for letters, spelled in re.findall(r"(\S+) (\S*)", text.replace("\n", " ")):
         found[letters] = f"{found[letters]}|{spelled}" if letters in found else spelled
@@ -109,7 +109,7 @@ def plain(latin: str) -> str:
 def romanizations(name: str) -> re.Pattern[str] | None:
     """Return a regular expression of the Latin spellings of a name, with one space between words or none.
 
-    None for a name in Latin letters, or in a script that is not compared.
+    Returns None for a name in Latin letters, or in a script that is not compared.
     """
     script = script_of(name)
     parts = _words(name)
@@ -121,7 +121,7 @@ def romanizations(name: str) -> re.Pattern[str] | None:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, without case, accents, vowel signs and emoji; forms of alef and yeh stay."""
+    """Return the words of a name, without case, accents, vowel signs and emoji; forms of alef and yeh are kept."""
     plain = over_assigned(str.casefold, normalized("NFKC", name)).replace("\u0640", "")
     bare = "".join(c for c in plain if c not in _unseen())
     return re.findall(r"[^\W\d_]+", bare)

@@ -62,7 +62,7 @@ class Stated:
 
 
 def _text(value: Any) -> str:
-    """Return a value of JSON as text; lone surrogates, which no text has, become question marks."""
+    """Return a value of JSON as text; lone surrogates, which are not valid text, become question marks."""
     return str(value).encode("utf-8", "replace").decode()
 
 
@@ -168,7 +168,7 @@ def _telegram(found: Stated, message: Mapping[str, Any]) -> None:
 
 
 def _discord(found: Stated, message: Mapping[str, Any]) -> None:
-    """Add the authors, mentioned people and those who reacted, of a message of Discord."""
+    """Add the authors, the mentioned people and those who reacted to a message of Discord."""
     people = [message.get("author"), *_listed(message.get("mentions"))]
     people += [who for one in _listed(message.get("reactions")) for who in _listed(one.get("users"))]
     interaction = message.get("interaction")
@@ -235,7 +235,7 @@ def _zipped(url: str, reader: Any) -> Stated:
 
 @functools.lru_cache(maxsize=64)
 def _slack_folder(root: str, _: tuple[tuple[str, str], ...]) -> Stated:
-    """Return the people in the lists of users of a Slack export's folder; the second value changes with the files."""
+    """Return the people in the user lists of a Slack export's folder; the second argument changes with the files."""
     found = Stated()
     for name in USERS:
         if files.exists(url := f"{root}{name}"):

@@ -1,1 +1,1 @@
-"""One decision about the charset of a document for all readers: names, declarations, detection, and the choice."""
+"""Decide the charset of a document, for all readers: names, declarations, detection, and the choice."""

@@ -1,8 +1,8 @@
-"""Choose among charsets of Latin script by the letters that a page would have in each: those of one language.
+"""Choose among charsets of Latin script: in the correct one, a page has the letters of a single language.
 
-A page that is decoded correctly has, beyond ASCII, the letters of one language. The same bytes in a wrong charset are
-letters of several, signs, or capitals inside words: Czech in ISO-8859-1 has `ì`, `ø` and `ý`, which no language has
-together.
+Beyond ASCII, a correctly decoded page has the letters of one language. In a wrong charset, the same bytes are letters
+of several languages, signs, or capitals inside words: Czech decoded as ISO-8859-1 has `ì`, `ø` and `ý`, and no language
+has all three.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def by_letters(high: bytes, charset: str, detected: str = "") -> str:
     """Return the charset whose letters fit a page better than those of `charset`, or "" if none is clearly better.
 
     - high: the bytes over 127 of the page's text.
-    - detected: the charset of the detector, the first of those that suit it equally.
+    - detected: the charset that the detector returns, which is the first of several equally plausible ones.
     """
     counts = Counter(high)
     if charset not in LANGUAGES or len(high) < FEWEST or len(counts) < KINDS or share(counts, charset) >= FAILS:
@@ -52,7 +52,7 @@ def by_letters(high: bytes, charset: str, detected: str = "") -> str:
 
 
 def confirmed(high: bytes, detected: str, likely: str) -> bool:
-    """Return whether few bytes over 127 are letters of one language in the detected charset, and not in the likely one.
+    """Return whether, in the detected charset but not in the likely one, the bytes over 127 are of one language.
 
     Also returns True if `detected` is ISO-8859-15 and the byte A4 occurs, which is the euro sign there and the currency
     sign in `likely`.
@@ -67,7 +67,7 @@ def confirmed(high: bytes, detected: str, likely: str) -> bool:
 
 
 def share(counts: Counter[int], charset: str) -> float:
-    """Return the share of the bytes over 127 that are letters of one language: the language with the largest share."""
+    """Return the largest share of the bytes over 127 that are letters of a single language."""
     total = sum(counts.values())
     most = 0.0
     for kinds in _kinds(charset):
@@ -80,7 +80,7 @@ def share(counts: Counter[int], charset: str) -> float:
 
 @cache
 def _kinds(charset: str) -> list[bytes]:
-    """Return for each language of a charset the kind of each byte from 128 on: a letter, capital, sign, or 0."""
+    """Return, per language of a charset, the kind of each byte from 128 on: a letter, capital, sign, or 0."""
     chars = [bytes([b]).decode(charset, "replace") for b in range(128, 256)]
     return [
         bytes(1 if c in letters else 2 if c.lower() in letters else 3 if c in SIGNS else 0 for c in chars)

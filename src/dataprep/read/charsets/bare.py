@@ -23,13 +23,13 @@ def without_tags(data: bytes, most: int, *, scripts: bool) -> bytes:
 
 
 def shortened(data: bytes) -> bytes:
-    """Return the bytes with one blank instead of the inner bytes of each run of at least four ASCII bytes."""
+    """Return the bytes; in each run of at least four ASCII bytes, one blank replaces the inner bytes."""
     out = np.empty(len(data), np.uint8)
     return out[: _shortened(np.frombuffer(data, np.uint8), out)].tobytes()
 
 
 def high_bytes(data: bytes) -> tuple[int, int]:
-    """Return the number of bytes over 127, and the number of these that are in runs of at least three.
+    """Return the number of bytes over 127, and how many of them are in runs of at least three.
 
     The no-break space, which occurs next to all letters, is not counted.
     """
@@ -65,7 +65,7 @@ def _without_tags(data: U8, scripts: bool, script: U8, style: U8, out: U8) -> In
 
 @kernel(_nrt=False)
 def _is_word(data: U8, at: Int, name: U8) -> bool:
-    """Return whether the word at `at` is `name`, in any case of its letters."""
+    """Return whether the word at `at` is `name`, ignoring case."""
     if at + len(name) > len(data):
         return False
     for k in range(len(name)):

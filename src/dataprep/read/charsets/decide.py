@@ -1,8 +1,8 @@
-"""Decide the charset of a document from all that is known about it, and decode the document.
+"""Decide the charset of a document from all available evidence, and decode the document.
 
-The order is that of the standards: a byte order mark, the HTTP header, an XML declaration, the tag `meta`, and last the
-detector. A stated charset is used if the bytes agree with it: a charset that decodes every byte comes before any that
-does not.
+Evidence is used in the order of the standards: byte order mark, HTTP header, XML declaration, the `meta` tag, and
+finally the detector. A stated charset is used if the bytes agree with it: a charset that decodes every byte is
+preferred to any other.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class DecodedText(NamedTuple):
 
     Attributes:
         charset: the codec that decoded it.
-        agreed: the share of the sources (header, document, detector) that name this charset among those that name one,
-            0 to 1.
-        n_lost: the number of characters that are U+FFFD because their bytes are not text.
+        agreed: of the sources (header, document, detector) that name a charset, the share (0 to 1) that name this one.
+        n_lost: the number of characters that became U+FFFD because their bytes are not text.
     """
 
     text: str
@@ -54,10 +53,11 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
     Args:
         data: its bytes.
         declared: the charset in the HTTP header, or "".
-        is_html: whether a tag `meta` counts.
+        is_html: whether a `meta` tag counts.
 
-    Bytes with zeros at every other place are UTF-16, ASCII with the escapes of ISO-2022 or HZ is text in these, and
-    bytes that are UTF-8 are UTF-8, whatever is stated. Raises PlanError if the detector is needed and not installed.
+    Three kinds of bytes are recognised whatever charset is stated: bytes with a zero at every other offset are UTF-16,
+    ASCII with the escapes of ISO-2022 or HZ is text in these encodings, and valid UTF-8 is UTF-8. Raises PlanError if
+    the detector is needed and not installed.
     """
     mark, name = marked(data)
     data = data[len(mark) :]
@@ -127,13 +127,13 @@ def _decoded(data: bytes, name: str, agreed: float) -> DecodedText:
 
 
 def _is_damaged(data: bytes) -> bool:
-    """Return whether bytes are Windows-1252 with up to three bytes that it does not define, and none is in a word."""
+    """Return whether bytes are Windows-1252 except for up to three undefined bytes, none of them in a word."""
     n_high, n_lost = (len(data) - len(data.translate(None, some)) for some in (bytes(range(128, 256)), UNDEFINED))
     return 0 < n_lost <= min(FEW_WRONG, n_high // 2) and not LETTER_LOST.search(data)
 
 
 def _may_be_units(data: bytes, declared: str, *, is_html: bool) -> bool:
-    """Return whether a header that states UTF-16 or UTF-32 can be right: there is no tag of ASCII in the document."""
+    """Return whether a header that states UTF-16 or UTF-32 can be right: the document has no tag in ASCII."""
     return declared.startswith(CODE_UNITS) and not is_html and b"<" not in data[:SAMPLE] and b" " not in data[:SAMPLE]
 
 
@@ -145,7 +145,7 @@ def _is_usable(name: str, data: bytes, *, is_html: bool) -> bool:
 
 
 def _detected(data: bytes, *, is_html: bool, is_stated: bool) -> str:
-    """Return the codec that the detector finds, corrected where it is known to err; "" if it finds none.
+    """Return the codec that the detector finds, with known errors corrected; "" if it finds none.
 
     Raises PlanError if the detector is not installed and needed: the script is not Latin, and no charset is stated.
     """

@@ -1,8 +1,8 @@
-"""Decide by its characters whether a text was decoded with a wrong charset; no dictionary is needed.
+"""Decide from the characters of a text whether it was decoded with a wrong charset; no dictionary is needed.
 
-A text that is decoded correctly has almost no small letter before a capital beyond ASCII, no letters of Latin and
-Arabic next to each other, and no sign such as ` ` or a line of a table in a word. Most texts that are decoded with a
-wrong charset have some of these.
+A correctly decoded text has almost no lower-case letters before capitals beyond ASCII, no adjacent Latin and Arabic
+letters, and no sign such as ` ` or a line of a table in a word. Most texts that are decoded with a wrong charset have
+some of these.
 """
 
 from __future__ import annotations

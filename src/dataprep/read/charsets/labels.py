@@ -1,6 +1,6 @@
 """Names of charsets: the labels of the WHATWG Encoding Standard, then the names that XML and Python know.
 
-A label means what browsers read under it: `ISO-8859-1` is Windows-1252, `GB2312` is GB18030, `EUC-KR` is Windows-949.
+A label is interpreted as browsers do: `ISO-8859-1` is Windows-1252, `GB2312` is GB18030, `EUC-KR` is Windows-949.
 """
 
 from __future__ import annotations
@@ -96,5 +96,5 @@ def codec_of(label: str) -> str:
 
 
 def same(codec: str) -> str:
-    """Return one name for codecs that decode the same bytes apart from a few signs; "" stays ""."""
+    """Return one common name for codecs that differ in a few signs only; "" for ""."""
     return SAME.get(codec, codec)

@@ -1,4 +1,4 @@
-"""Order the charsets in which the bytes of a document may be, the most plausible first."""
+"""Order the possible charsets of a document's bytes, the most plausible first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ C1 = bytes(range(0x80, 0xA0))  # control characters in ISO-8859, letters and sig
 FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be distinguished
 LETTERS = 1 << 14  # bytes of a page whose letters are judged
 ASCII = bytes(range(128))
-TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
+TURKISH = b"\xf0\xfd\xfe\xdd\xde"  # its letters g, i, s
+ICELANDIC = b"\xe1\xed\xf3\xfa\xe6\xc1\xcd\xd3\xda\xc6"  # its letters a, i, o, u, ae, which Turkish has not
 FEW_TURKISH = 3
 KANA = b"\x82\x83"  # the first byte of kana in Shift_JIS
 FEW_MAC = 4  # fewer may be damage
@@ -40,12 +41,12 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
         named: the charset that HTTP states, and those that the document states, each "" if there is none.
         detected: the charset that the detector finds, or "".
 
-    `ISO-8859-1` is the default of servers, so it counts less than any other name, and the detector is not trusted with
-    few bytes of Latin script, for which Windows-1252 is the likely one. First are charsets that suit the bytes: in
-    Latin script few bytes over 127 are next to each other, in other scripts most are. Then those in which the text is
-    not garbled, then those that two sources name. A charset of Latin script in which the page has the letters of one
-    language comes before all others, unless the page has these letters in the first charset, too, or two sources name
-    the first charset.
+    `ISO-8859-1` is the default of servers, so it counts less than any other name. If a document in Latin script has few
+    bytes over 127, the detector is not trusted, and Windows-1252 is likely. Charsets that suit the bytes come first: in
+    Latin script, few bytes over 127 are adjacent, whereas in other scripts most are. Charsets in which the text is not
+    garbled follow, then charsets that two sources name. A charset of Latin script in which the page has the letters of
+    one language comes before all others, unless the page has these letters in the first charset, too, or two sources
+    name the first charset.
     """
     high, in_runs = high_bytes(data)
     is_latin = in_runs < high / 2
@@ -104,9 +105,9 @@ def _n_of(data: bytes, some: bytes) -> int:
 def _suits(data: bytes, name: str, *, is_latin: bool, is_trusted: bool) -> bool:
     """Return whether the runs of bytes over 127 are those of the script of a charset.
 
-    A trusted charset of another script suits too if its letters are not next to ASCII letters, as in `№ 5`, and one of
-    Latin script if most of the text beyond ASCII are signs. A trusted one of two bytes per character is judged by
-    decoding alone.
+    A trusted charset of another script also suits if its letters are not next to ASCII letters, as in `№ 5`. A trusted
+    charset of Latin script also suits if most characters beyond ASCII are signs. A trusted charset with two bytes per
+    character is judged by decoding alone.
     """
     if (name in LATIN) == is_latin or (is_trusted and name in MULTIBYTE):
         return True

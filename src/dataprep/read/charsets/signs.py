@@ -1,7 +1,7 @@
-"""Find the charset of a text in Latin letters that has few characters beyond ASCII, by where they stand.
+"""Find the charset of a text in Latin script with few characters beyond ASCII, from the positions of these.
 
-In English with few signs no detector finds a language, but a word with the byte D5 before its last t has an apostrophe
-only in Mac OS Roman.
+In English with few signs no detector finds a language. However, if a word has the byte D5 before its final t, only Mac
+OS Roman makes this byte an apostrophe.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _POSSIBLE = re.compile(  # signs that are not within a word
 
 
 def charset_of_signs(data: bytes, first: str) -> str:
-    """Return the charset in which every character beyond ASCII is where such a character stands in a text.
+    """Return the charset in which every character beyond ASCII is at a position that is plausible for it.
 
-    - first: the charset that seems likely otherwise. It is returned if its characters may be where they are, if no
-      other charset suits, and if the text has many characters beyond ASCII.
+    - first: the charset that seems likely otherwise. It is returned if the positions of its characters are plausible,
+      if no other charset suits, or if the text has many characters beyond ASCII.
 
     The first 64 kB are judged.
     """
@@ -51,7 +51,7 @@ def charset_of_signs(data: bytes, first: str) -> str:
 
 
 def _suits(places: list[bytes], charset: str, usual: re.Pattern[str]) -> bool:
-    """Return whether the characters beyond ASCII in some pieces of a text are where a pattern finds them."""
+    """Return whether a pattern accepts the positions of the characters beyond ASCII in some fragments of a text."""
     try:
         return all(usual.sub("", place.decode(charset)).isascii() for place in places)
     except UnicodeDecodeError:

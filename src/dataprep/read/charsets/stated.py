@@ -1,4 +1,4 @@
-"""Read the charset that a document itself states: byte order marks, XML declarations and the tag `meta`."""
+"""Read the charset that a document itself states: byte order marks, XML declarations and the `meta` tag."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def in_xml(data: bytes) -> str:
 
 
 def in_meta(data: bytes) -> str:
-    """Return the charset that a tag `meta` in the first 64 kB of a page states, or "".
+    """Return the charset that a `meta` tag in the first 64 kB of a page states, or "".
 
-    As in the HTML Standard, comments do not count, and `content` counts only in a tag with `http-equiv="content-type"`.
+    As in the HTML Standard, comments are ignored, and `content` counts only in a tag with `http-equiv="content-type"`.
     """
     head = data[:IN]
     if b"charset" not in head.lower():

@@ -38,7 +38,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def wide_of(head: bytes) -> str:
-    """Return the UTF-16 or UTF-32 in which a document without a byte order mark begins, by its zeros, or ""."""
+    """Return the UTF-16 or UTF-32 variant in which a document without a byte order mark begins, or ""."""
     if b"\0" not in head:
         return ""
     sample = head[: min(SAMPLE, len(head) - len(head) % 4)]
@@ -50,7 +50,7 @@ def wide_of(head: bytes) -> str:
 
 
 def utf16_of(head: bytes) -> str:
-    """Return which UTF-16 the bytes of a document without a byte order mark are, by the position of zeros, or ""."""
+    """Return the UTF-16 variant of a document without a byte order mark, from the offsets of zeros, or ""."""
     zeros = head[::2].count(0), head[1::2].count(0)
     if 10 * max(zeros) < len(head) or 20 * min(zeros) > max(zeros):
         return ""
@@ -61,7 +61,7 @@ def seven_bits(data: bytes, named: list[str]) -> str:
     """Return the codec of ISO-2022, HZ or UTF-7 if bytes below 128 are text in it, or "".
 
     ISO-2022 is recognised by its escapes. HZ must be named or have several runs of characters. UTF-7 must be named,
-    since `+AB-` may be a formula.
+    because `+AB-` may be a formula.
 
     - named: the codecs that the document or its headers state.
     """

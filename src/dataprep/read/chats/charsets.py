@@ -1,10 +1,10 @@
 """Find the encoding (charset) of a chat's text file that is not UTF-8, and convert the file to UTF-8 while it is read.
 
 Apps export UTF-8, but editors and old programs save files in UTF-16, UTF-32 or the code page of their language, and
-some databases write CESU-8: UTF-8 in which emoji are two surrogates of three bytes. The detector for crawled pages
-names the code page from the lines that are not UTF-8. If nearly all lines beyond ASCII are such lines, the whole file
-is converted; else only these lines, and a line of damaged UTF-8 is not changed. Positions are byte offsets in the
-converted text.
+some databases write CESU-8, in which an emoji is a pair of surrogates of three bytes each. The detector for crawled
+pages determines the code page from the lines that are not UTF-8. If these are nearly all lines with characters beyond
+ASCII, the whole file is converted; otherwise only these lines are. Lines of damaged UTF-8 are not changed. Positions
+are byte offsets in the converted text.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a
 
 @dataclass(frozen=True)
 class Charset:
-    """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
+    """The encoding of a file: a codec of Python, used for all lines or only for those that are not UTF-8.
 
     Attributes:
         n_lines: the number of lines that are not UTF-8.
-        n_lost: the number of bytes of these lines that are not characters, each of which becomes U+FFFD; 0 in encodings
-            with characters of several bytes, in which such a line stays as it is.
+        n_lost: the number of bytes of these lines that are not characters, each of which becomes U+FFFD; 0 in
+            multi-byte encodings, in which such a line is not changed.
     """
 
     name: str

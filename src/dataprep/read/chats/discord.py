@@ -1,11 +1,11 @@
 """Read DiscordChatExporter's JSON (streamed), its CSV (`discord_csv.py`), and data packages (`discord_package.py`).
 
-The author is the nickname, which differs from server to server; `author="name"` selects the account's name, "id" its
-number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
-is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
+The author is the nickname, which differs between servers; `author="name"` selects the account's name, "id" its number.
+Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned), the text is actor
+and action, the author is null and the kind is `system`. The author of a call is the caller. The kind of a message with
 attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is the forwarded
-text. Times are those of the file, without their zones.
+with embeds only (by a bot) is the embeds' titles, texts and fields, and the text of a forwarded message is the
+forwarded text. Times are those of the file, without their time zones.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Discord(JsonExport):
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
     FIELDS: ClassVar[frozenset[str]] = FIELDS
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,13 +123,15 @@ class Discord(JsonExport):
         names, kind = _attached(message)
         if not text and kind is None:
             text = "\n".join(_embedded(message))
+        if kind is None and not text:
+            text = text_in(_asked(message.get("poll")))
         if kind is None:
             kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"
         return MessageRow(text, author, time, kind, _meta(message, names, who))
 
 
 def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:
-    """Return the names of attached files, and the kind of the first, or sticker if there are only stickers."""
+    """Return the names of attached files, and the kind of the first file, or "sticker" if there are only stickers."""
     names = [str(a.get("fileName") or a.get("url") or "") for a in listed(message.get("attachments"))]
     if names:
         return names, kind_of_file(names[0])
@@ -142,6 +144,11 @@ def _embedded(message: Mapping[str, Any]) -> Iterator[str]:
         parts = [str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said]
         inner = (embed.get(name) for name in ("author", "footer"))  # read only if there is nothing else
         yield from parts or [text for one in inner if isinstance(one, dict) and (text := text_in(_labels(one)))]
+
+
+def _asked(poll: Any) -> Any:
+    """Return the question and the answers of a poll."""
+    return [poll.get("question"), poll.get("answers")] if isinstance(poll, dict) else poll
 
 
 def _labels(one: Mapping[str, Any]) -> list[Any]:

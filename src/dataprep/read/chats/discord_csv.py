@@ -1,6 +1,6 @@
 """Read the CSV files of DiscordChatExporter.
 
-A CSV states no message types and no replies: messages of the platform are recognised by their fixed wording, and the
+A CSV states neither message types nor replies: messages of the platform are recognised by their fixed wording. The
 position is the record number instead of a byte offset. Dates have the order and form of the exporter's locale.
 """
 
@@ -101,7 +101,7 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> MessageRow:
-    """Return the columns of a message written by Discord: "Pinned a message." of Ilse becomes "Ilse pinned a message.".
+    """Return the columns of a message by Discord: "Pinned a message." of Ilse becomes "Ilse pinned a message.".
 
     - author: the person who acted.
     - time: ISO 8601.

@@ -1,9 +1,9 @@
 """Reader of Discord's own data package ("Request all of my data"): the messages that one person sent.
 
-A package, a zip or its folder, has a file per channel, messages/cID/messages.json (older: messages.csv), with the
-messages of the owner only. The author of all messages is `me`, or, if `me` is None, the name in account/user.json. In a
-file the newest message is first; the reader sorts messages by their numbers, which ascend with time, and the position
-of a message is its index in this order. Times are UTC. Memory: the messages of one channel.
+A package, a zip or its folder, has a file per channel, messages/cID/messages.json (messages.csv in older packages),
+with the messages of the owner only. The author of all messages is `me`, or, if `me` is None, the name in
+account/user.json. Files store the newest message first; the reader sorts messages by their numbers, which ascend with
+time. The position of a message is its index in this order. Times are UTC. Memory: the messages of one channel.
 """
 
 from __future__ import annotations
@@ -203,6 +203,6 @@ def _chat(pack: Pack, middle: str, channel: str) -> str:
 
 
 def title_of_direct(title: str) -> str:
-    """Return the other person's name in a title of index.json, "Direct Message with bob#0"; "" if it is another."""
+    """Return the name in a title of index.json such as "Direct Message with bob#0"; "" for other titles."""
     name = title.removeprefix(DIRECT).removesuffix("#0")
     return name if title.startswith(DIRECT) and title not in UNNAMED else ""

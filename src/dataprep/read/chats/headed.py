@@ -1,7 +1,8 @@
 """Base of readers of chats in which a line with time and author begins a message, and further lines continue it.
 
 A line that does not begin a message continues the message before it. A line inside a message that looks like a header
-cannot be distinguished from one, and begins a message. The position is the byte offset of a message's first line.
+cannot be distinguished from a real header, so it begins a message. The position is the byte offset of a message's first
+line.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class FirstLine(NamedTuple):
     Attributes:
         kind: the kind of the message; "" if the whole message is needed to decide it.
         meta: further fields of the message, if the first line decides them.
+        counted: what else is counted in the statistics, such as a field with text that the reader does not know.
     """
 
     time: int | None
@@ -44,6 +46,7 @@ class FirstLine(NamedTuple):
     text: str
     kind: str = ""
     meta: dict[str, Any] | None = None
+    counted: tuple[str, ...] = ()
 
 
 BETWEEN = FirstLine(None, None, "")  # a line that ends the message before it and begins none, such as a date line
@@ -92,8 +95,8 @@ class Headed(ChatReader, Lines):
     def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function, new for each file, that parses a line as the first line of a message.
 
-        It returns a FirstLine (time, author, text), None if the line does not begin a message, or BETWEEN if it is of
-        no message.
+        It returns a FirstLine (time, author, text), None if the line does not begin a message, or BETWEEN if the line
+        is not part of any message.
         """
         raise NotImplementedError
 
@@ -137,6 +140,8 @@ class Headed(ChatReader, Lines):
             else:
                 good.add(message.position, message.head.time, self.row(message.head, read))
                 size += len(read)
+                for name in message.head.counted:
+                    stats.count(name)
             if size >= B.MAX_BYTES // 4 or len(good.positions) + len(bad) >= B.MAX_ROWS:
                 yield from _batch(good, bad, chat, piece, stats, trust)
                 good, bad, size = Columns(), [], 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -141,20 +141,27 @@ class JsonExport(ChatReader):
 
 
 def with_unknown(
-    rows: list[MessageRow], messages: list[Any], known: frozenset[str], stats: Ledger
+    rows: list[MessageRow],
+    messages: list[Any],
+    known: frozenset[str],
+    stats: Ledger,
+    repair: Callable[[str], str] = str,
 ) -> list[MessageRow]:
-    """Return the rows of messages; a row of kind `text` without a text gets that of its message's unknown fields.
+    """Return the rows of messages; an empty row of kind `text` gets the text of its message's unknown fields.
 
-    A message with another field that has text is counted in `stats` as `unknown_field.NAME`, a message of kind `text`
-    that stays without text as `empty_text`.
+    A message with text in an unknown field is counted in `stats` as `unknown_field.NAME`. A message of kind `text` for
+    which no text is found is counted as `empty_text`.
 
     - known: the fields that the reader reads, and those that have no text.
+    - repair: what is done to each text of an unknown field.
     """
     out = []
     for row, message in zip(rows, messages, strict=True):
         said = row.text
         if not message.keys() <= known:
-            more = {name: text for name, value in message.items() if name not in known and (text := text_in(value))}
+            more = {
+                name: text for name, value in message.items() if name not in known and (text := text_in(value, repair))
+            }
             for name in more:
                 stats.count(f"unknown_field.{name[:40]}")
             said = said or ("\n".join(more.values()) if row.kind == "text" else "")
@@ -164,12 +171,15 @@ def with_unknown(
     return out
 
 
-def text_in(value: Any) -> str:
-    """Return the strings with a letter in a JSON value, in their order, joined by line feeds."""
+def text_in(value: Any, repair: Callable[[str], str] = str) -> str:
+    """Return the strings with a letter in a JSON value, in their order, joined by line feeds.
+
+    - repair: what is done to each string.
+    """
     if isinstance(value, str):
-        return value if any(map(str.isalpha, value)) else ""
+        return repair(value) if any(map(str.isalpha, value)) else ""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return "\n".join(filter(None, map(text_in, inner)))
+    return "\n".join(filter(None, (text_in(one, repair) for one in inner)))
 
 
 def _until_damage(batches: Iterator[Batch], damage: list[ReadError]) -> Iterator[Batch]:

@@ -5,8 +5,9 @@
     [Ilse] [오후 2:05] tea?                            Windows; in English `[Ilse] [2:05 PM] tea?`
     2024-01-15 14:05:00,"Ilse","tea?"                  a Mac's CSV
 
-KakaoTalk does not document these forms; they are those that several programs read. A placeholder of a file is not
-distinguished from a person's text of the same word. Notices of Windows have no time: the known ones get the last one.
+KakaoTalk does not document these forms; they are taken from several programs that read them. The placeholder of a file
+is not distinguished from the same word typed by a person. Notices in Windows exports have no time: known notices get
+the time of the message before.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class KakaoTalk(Headed):
         return MessageContent(author, text, kind, {"file": named[1]} if named else {})
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return the function that parses a first line by the last date line, the last time and the form so far."""
+        """Return a function that parses a first line, given the last date line, the last time and the form so far."""
         day: _Day | None = None
         last: int | None = None
         is_inside = False
@@ -127,7 +128,7 @@ def _unquoted(text: str) -> str:
 def _first_line(
     text: str, day: _Day | None, last: int | None, forms: Sequence[re.Pattern[str]]
 ) -> tuple[FirstLine | None, re.Pattern[str] | None]:
-    """Return the first line of a message, None for another line, and its form.
+    """Return the first line of a message (None for another line), and the form of the line.
 
     - day: the date in the last date line.
     - last: the last time.

@@ -1,6 +1,6 @@
 """The columns of all chat readers, which are the same for all platforms; one document is one message.
 
-`text` is the text of the message in the export. For a file, it is the placeholder; for a system message, the line.
+`text` is the text of the message in the export. For a file, `text` is the placeholder; for a system message, the line.
 `meta` holds the rest as JSON: {"edited": true}, {"file": NAME}, {"forwarded": NAME}, {"reactions": {...}}. {"file":
 null} means that the export left the file out, and that the text is the file's caption.
 """
@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, pa.DataType] = {
 class ChatReader(LimitedReader):
     """Base class of the readers of chats; the limits of long and bad records apply to each message."""
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

@@ -1,13 +1,14 @@
 """Reader of Messenger's and Instagram's JSON (`message_1.json`, `message_2.json` ...): one document per message.
 
-Meta writes each byte of UTF-8 as a character ("Ã©" for "é"); such texts and names are repaired. In a file the newest
-message is first: the order is reversed, and the position of a message is its number, counted from the oldest message of
-the file. `read` puts message_2.json, which is older, before message_1.json. Messenger's newer form for
-encrypted chats (`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms` has no zone. Memory: the
-file itself, about 10,000 messages as Meta splits them.
+Meta writes each byte of UTF-8 as a character ("Ã©" for "é"); such texts and names are repaired. Files store the newest
+message first. The order is reversed, and the position of a message is its index, counted from the oldest message of the
+file. `read` puts message_2.json, which is older, before message_1.json. Messenger's newer form for encrypted chats
+(`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms` has no time zone. Memory: the whole file, of
+about 10,000 messages.
 
-Reactions are counted in meta, without their authors. Lines of the platform in a person's name ("Ada named the group
-Tea.") are recognised by their first words in English: author is null, kind is `system` (or call, poll, location).
+Reactions are counted in meta, without their authors. Lines that the platform writes under a person's name ("Ada named
+the group Tea.") are recognised by their first words in English. Their author is null, and their kind is `system` (or
+call, poll, location).
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Messenger(ChatReader):
             refuse([b._replace(position=int(ordinal(b.position))) for b in bad[::step]], piece, stats, trust, good)
             if messages:
                 rows = [self.row(m) for m in messages[::step]]
-                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats), chat, good, piece)
+                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats, repaired), chat, good, piece)
         trust.close()
 
     def warm(self) -> None:
@@ -147,7 +148,7 @@ class Messenger(ChatReader):
 
 @dataclass(frozen=True, kw_only=True)
 class Instagram(Messenger):
-    """Reads message_N.json of Instagram, which has the same structure as that of Messenger."""
+    """Reads message_N.json of Instagram, which has the same structure as Messenger's file."""
 
 
 def _survey(data: bytes, url: str) -> tuple[I64, str]:
@@ -235,7 +236,7 @@ def _platform_says(said: str, author: str | None) -> str | None:
 
 
 def _shared(message: Mapping[str, Any], said: str) -> Iterator[str]:
-    """Return the shared link, unless the text holds it, and its description."""
+    """Return the shared link, unless the text contains it, and its description."""
     share = message.get("share")
     fields = share if isinstance(share, dict) else {}
     found = (_text(fields.get("share_text")), _text(fields.get("link")))

@@ -1,6 +1,7 @@
 """Exports of several files: a folder, or a zip that is read without unpacking it; and lists of messages as streams.
 
-A file of messages needs others of the export for names, such as users.json; `Pack` opens both in the same way.
+For names, a file of messages needs other files of the export, such as users.json; `Pack` opens them in a folder and in
+a zip alike.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Pack:
                         raise ValueError(msg)
                     return json.loads(data)
                 except (RecursionError, *DAMAGED_ZIP) as e:
-                    msg = f"{name}, which has the names of this export, is damaged ({e}); export again, or remove it"
+                    msg = f"{name}, which lists the names in this export, is damaged ({e}); export again, or remove it"
                     raise ReadError(msg, self.url) from e
         return None
 
@@ -97,7 +98,7 @@ def opened_zip(url: str) -> Iterator[zipfile.ZipFile]:
 
 
 def names_in(url: str, head: bytes) -> list[str]:
-    """Return the names of the files in a zip, which begins with `head`; [] for another or a damaged file."""
+    """Return the names of the files in a zip, whose first bytes are `head`; [] if it is damaged or not a zip."""
     if not head.startswith(b"PK"):
         return []
     with contextlib.suppress(ReadError), opened_zip(url) as archive:
@@ -142,7 +143,7 @@ def state_of(urls: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 class PieceStream(io.RawIOBase):
-    """A stream of pieces of bytes that are made of another stream, which is closed with it."""
+    """A stream of byte chunks made from another stream, which is closed with it."""
 
     def __init__(self, inner: Any, pieces: Iterator[bytes]) -> None:
         super().__init__()

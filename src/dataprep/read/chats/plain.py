@@ -4,7 +4,8 @@
 
 `{time:...}` holds directives as in `strptime`: %Y %y %m %d %b %B %a %A %H %I %M %S %f %p %%. `{author}` is optional;
 `{text}` comes last. A space in the format matches a space or a no-break space; `{{` is a brace. A line of another form
-continues the message before it, and so does one with an impossible time (the 31st of February). Every kind is "text".
+continues the message before it, and so does a line with an impossible time (the 31st of February). The kind of every
+message is "text".
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Chat(Headed):
         form_of(self.line)
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function that parses a line to a FirstLine, or None if the line has not the form `self.line`."""
+        """Return a function that parses a line of the form `self.line` to a FirstLine, and returns None for others."""
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:

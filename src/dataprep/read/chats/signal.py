@@ -1,4 +1,4 @@
-"""Reader of Signal chats as the widely used tools write them; Signal has no readable export of its own.
+"""Reader of Signal chats in the formats of widely used tools; Signal has no readable export of its own.
 
 - signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds; a
   quote as `> ` lines before the text, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links to `media/`;
@@ -7,7 +7,7 @@
   long text (`sigtop.py`);
 - signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events after `***`.
 
-Not read: their HTML, CSV and XML. Quotes, reactions and edit marks move from the text to meta:
+HTML, CSV and XML of these tools are not read. Quotes, reactions and edit marks are moved from the text to meta:
 {"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; the author of a quote is unknown, so reply_to is
 null.
 """
@@ -30,6 +30,7 @@ from dataprep.read.trust import Trust
 
 from . import sigtop
 from .headed import FirstLine, Headed, Held, MessageContent, refuse, since_1970
+from .json_export import text_in
 from .messages import files_of, kind_of_file
 from .plain import month_of
 
@@ -53,6 +54,10 @@ DETAILS = re.compile(
 OWN = re.compile(r"\[([\w-]+) message\]\Z")
 OWNER = ("Me", "You")  # of signal-export and sigtop
 TITLE_BYTES = 1024
+# Of a message in `data.json`, as signal-export writes it.
+FIELDS = {
+    "date", "sender", "body", "quote", "sticker", "reactions", "attachments", "deleted", "call", "missed",
+}  # fmt: skip
 POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 
 
@@ -61,7 +66,7 @@ class Signal(Headed):
     """Reads chats from signal-export, sigtop and signalbackup-tools.
 
     Args:
-        me: the owner's name instead of Me and You.
+        me: the owner's name, which replaces Me and You.
     """
 
     me: str | None = None
@@ -239,7 +244,11 @@ def _record(record: Any) -> FirstLine:
         or ("text" if author else "system")
     )
     meta = json.loads(json.dumps(meta, ensure_ascii=False).encode("utf-8", "replace"))
-    return FirstLine(time, author, body.removesuffix("  "), kind, meta)
+    more = {name: said for name, value in record.items() if name not in FIELDS and (said := text_in(value, _bytewise))}
+    text = body.removesuffix("  ") or ("\n".join(more.values()) if kind == "text" else "")
+    counted = [f"unknown_field.{name[:40]}" for name in more]
+    counted += ["empty_text"] if kind == "text" and not text else []
+    return FirstLine(time, author, text, kind, meta, tuple(counted))
 
 
 def _bytewise(text: str) -> str:

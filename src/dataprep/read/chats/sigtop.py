@@ -14,8 +14,8 @@
 
     yes, at five
 
-A message begins after an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. Of an edited message, whose
-versions follow `|`, the newest is read. The detail after a name (a number, an account, an id) is removed.
+A message begins after an empty line with `From:`, `Type:`, and `Sent:` or `Received:`. The versions of an edited
+message follow `|`; the newest one is read. Details after a name (a number, an account, an id) are removed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AHEAD = 3  # lines that show whether a message begins
 
 
 class Parts(NamedTuple):
-    """A message: its fields in order, the text of the quoted message (None: it quotes none), and its own text."""
+    """A message: its fields in order, the text of the quoted message (None if there is none), and its own text."""
 
     fields: list[tuple[str, str]]
     quote: str | None
@@ -62,7 +62,7 @@ def title_of(line: bytes) -> str | None:
 
 
 def messages(lines: Iterable[Record], max_bytes: int) -> Iterator[Held | Record]:
-    """Yield each message, complete in its first line; or a Record for a line before the first message.
+    """Yield each message, with its whole text in its first line; or a Record for a line before the first message.
 
     Args:
         lines: the lines of the file.

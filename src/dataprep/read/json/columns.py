@@ -29,8 +29,8 @@ def infer(
 ) -> tuple[tuple[str, str], ...]:
     """Return (name, type) of each of the fields `names`, from the first 1,000 JSON Lines of `stream`.
 
-    A field of mixed or unknown type has the type string. Logs a warning if no record has one of the fields, or the
-    field to which `path` leads.
+    A field of mixed or unknown type has the type string. Logs a warning if one of the fields, or the field to which
+    `path` leads, occurs in no record.
 
     - url: the name of the file in the warning.
     """
@@ -58,7 +58,7 @@ def infer(
 
 
 def check_taken(text: str, names: Iterable[str]) -> None:
-    """Raise PlanError if a name of `names` is that of a field with the text, or id, text, source or meta.
+    """Raise PlanError if one of `names` is the text field, or is id, text, source or meta.
 
     - text: the field of the text, "a" or "a.b".
     """
@@ -104,7 +104,7 @@ def _kind(value: Any) -> str:
 
 
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
-    """Return n JSON values as an Arrow array of the type `kind`; missing values, and those of other types, become null.
+    """Return n JSON values as an Arrow array of the type `kind`; missing values and values of other types become null.
 
     - values: the values as written, strings unescaped.
     - first: uint8[n], the first byte of each value as written (it shows the value's type), 0 if it is missing. With

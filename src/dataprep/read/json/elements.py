@@ -1,7 +1,7 @@
-"""Reader of JSON arrays and pretty-printed JSON: each element of an array, and each object that is not in one.
+"""Reader of JSON arrays and pretty-printed JSON: a record is an element of an array, or an object outside arrays.
 
-The file is streamed: memory is a block and the longest record. The position of a document is the byte offset of its
-object in the decompressed text. Bad records are dropped as those of JSON Lines are.
+The file is streamed: memory usage is one block plus the longest record. The position of a document is the byte offset
+of its object in the decompressed text. Bad records are dropped in the same way as in JSON Lines.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Json(JsonRecords):
 
 
 class ArrayStream(JsonStream):
-    """Reads the elements of an array: of the whole file, or of the field `name` of an object, if it is not ""."""
+    """Reads the elements of an array: the whole file or, if `name` is not "", that field of an object."""
 
     ENDS = "the file ends inside an array; fetch it again"
 
@@ -124,7 +124,7 @@ class ArrayStream(JsonStream):
     def close(self) -> None:
         """Raise ReadError if no array was found."""
         if not self.arrays:
-            msg = "no array has the name in records_in=; check the name"
+            msg = "no array has the name given as records_in=; check the name"
             raise ReadError(msg, self.url)
 
 

@@ -1,4 +1,4 @@
-"""Kernels that read keys, and find the text inside another field, as `text="message.body"` names it.
+"""Kernels that read keys, and find a text in a nested field, such as `text="message.body"`.
 
 Slow reference for the tests: tests/twins/json_lines.py
 """
@@ -74,7 +74,7 @@ def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tu
 def find_inner(data: U8, i: int, path: Inner, scratch: U8, at: int, stack: U8) -> tuple[int, int, int]:
     """Return (start of the value to which `path` leads from the value at data[i], gap, after); -1, -1, -1 if none.
 
-    data[gap:after] is the member that has the value, with the comma before it, or the one after it if it is the first.
+    data[gap:after] is the member that has the value, with the comma before it (after it if the member is the first).
     The value at data[i] must be valid JSON.
 
     - scratch: as in `read_key`.

@@ -2,10 +2,10 @@
 
 The position of a document is the byte offset of its line in the decompressed text. Fields other than the text and the
 columns remain in `meta` as written. Blank lines are skipped; a byte order mark, carriage returns and a missing last
-newline are allowed. An empty text is a document. Bad lines are dropped with the first reason that applies: `too_long`
-(over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (not
-valid by RFC 8259, or nested deeper than 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a
-string).
+newline are allowed. A line with an empty text is a document. Bad lines are dropped with the first reason that applies:
+`too_long` (over max_doc_bytes), `invalid_utf8` (also for a text with an escaped lone surrogate, which UTF-8 cannot
+encode), `not_json` (not valid by RFC 8259, or nested deeper than 1,024 levels), `not_an_object`, `no_text` (the field
+is missing or not a string).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Jsonl(LimitedReader):
         text: the field that contains the text, or "OUTER.INNER" for a nested field.
         columns: pairs (name, type); these fields become columns; types are string, int64, double and bool.
         meta: whether to keep the other fields.
-        source: "field:NAME" or "field:OUTER.INNER", the field that names the source of a document; it is also kept in
-            meta. The limits of bad records apply to lines.
+        source: "field:NAME" or "field:OUTER.INNER", the field that names the source of a document; this field is also
+            kept in meta. The limits of bad records apply to lines.
     """
 
     text: str = "text"
@@ -284,9 +284,9 @@ def describe(block: LineBlock, found: _Found, text: str) -> str:
 
 
 def _fields(line: bytes, text: str) -> str:
-    """Return the names of an object's fields, and the one that may be meant by `text`.
+    """Return the names of an object's fields, and the name that may be meant by `text`.
 
-    A line that Python cannot parse (a thousand levels) is shown as it is.
+    A line that Python cannot parse (because it is nested a thousand levels deep) is returned as it is.
     """
     try:
         record = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits

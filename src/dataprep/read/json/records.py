@@ -1,7 +1,6 @@
 """Base class of readers whose records become JSON objects: rows of tables, elements of JSON arrays, and the like.
 
-The objects pass through the kernels of JSON Lines, so that the text, columns, sources and `meta` are
-those of JSON Lines.
+The kernels of JSON Lines process the objects, so text, columns, sources and `meta` behave as for JSON Lines.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ LINE_ENDS = bytes.maketrans(b"\r\n", b"\t\t")  # white space between values, and
 
 
 class RawRecord(NamedTuple):
-    """A record of a file: its position, the JSON object that it is, its size in bytes, and the reason to drop it.
+    """A record of a file: its position, its JSON object, its size in bytes, and the reason to drop it.
 
     Attributes:
         data: the bytes of the object, or None if the record is to be dropped (`reason` is set). Line ends in it are

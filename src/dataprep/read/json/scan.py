@@ -1,4 +1,4 @@
-"""Kernels of the JSON Lines reader: one pass over a block of lines yields texts, meta, and where column values are.
+"""Kernels of the JSON Lines reader: one pass over a block of lines yields texts, meta, and spans of column values.
 
 No values are built: the kernels check the grammar, unescape the text field into a buffer, and copy the rest of the
 record as written into meta, so that numbers beyond 64 bits or double precision survive.
@@ -102,8 +102,9 @@ def read_inner(
 def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int, m: int) -> tuple[int, int, int, int]:
     """Read the line that begins at data[i]; return (code, index of the newline or -1, end of text, end of meta).
 
-    The code is ROW, BLANK, or an error's. The text is written to out.text[o:], other members to out.meta[m:], the
-    positions of columns' values to out.spans[row]; the ends are those of both. The last field of a name counts.
+    The code is ROW, BLANK, or an error code. The text is written to out.text[o:], other members to out.meta[m:], and
+    the positions of columns' values to out.spans[row]. The two ends are offsets in out.text and out.meta. If a name
+    occurs twice, the last field counts.
     """
     i = skip_space(data, i)
     if data[i] == 10:

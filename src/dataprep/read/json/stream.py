@@ -1,8 +1,9 @@
-"""Stream the messages of a JSON export: even a file of gigabytes needs only the memory of one block.
+"""Stream the messages of a JSON export: even a file of several gigabytes needs only the memory of one block.
 
 An export is one JSON document with one or more arrays `messages`. The stream yields the messages in groups, and
-collects the *frame*: the document in which each of these arrays is replaced by an array of its number. Kernels find the
-messages in one pass over the brackets outside strings, without checking the JSON, and may stop at any byte.
+collects the *frame*: the document in which each of these arrays is replaced by an array that contains only its number.
+Kernels find the messages in one pass over the brackets outside strings, without validating the JSON; they can stop and
+resume at any byte.
 
 Slow reference for the tests: tests/twins/json_stream.py
 """
@@ -110,7 +111,7 @@ class JsonStream:
             raise ReadError(msg, self.url, self.base + self.n if ended else 0) from e
 
     def begun(self) -> Any:
-        """Return the export as `document` does if it ends early: open brackets are closed; None if that is not JSON."""
+        """Return a truncated export as `document` does, with open brackets closed; None if the result is not JSON."""
         frame = bytes(self.frame)
         for text in (frame, frame[: frame.rfind(b"[") + 1] + b"%d" % max(0, self.arrays - 1)):
             with contextlib.suppress(orjson.JSONDecodeError):

@@ -1,7 +1,7 @@
 """A WARC or ARC archive that is open at a record (ISO 28500): its lines, headers, blocks and stored positions.
 
-A position is the stored offset of the record's gzip member or zstd frame, which a CDX index holds too. In a stream of
-many records, and in `.xz`, it is the offset in the decompressed bytes.
+A position is the stored offset of the record's gzip member or zstd frame, as in a CDX index. If one compressed stream
+contains many records, and in `.xz` files, the position is the offset in the decompressed bytes.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Archive:
         return data, again.error
 
     def give_back(self, data: bytes, error: ReadError | None) -> None:
-        """Let `data` be read again, then the rest of `stream`, or the error that was raised after these bytes."""
+        """Make `data` the next bytes to read, then the rest of `stream` or the error raised after these bytes."""
         self.at -= len(data)
         self.stream = io.BufferedReader(Again(data, self.stream, error), CHUNK)
 
@@ -173,8 +173,8 @@ class Archive:
     def _ends(self) -> bool:
         """Return whether a record ends here.
 
-        It ends with two empty lines; with fewer, if its member ends, or the next record or the end of the file follows.
-        In an ARC, one or none are enough.
+        A record ends with two empty lines. Fewer are accepted if its member ends, or if the next record or the end of
+        the file follows. In an ARC, one empty line or none is enough.
         """
         if not self.is_arc:
             for _ in range(2):

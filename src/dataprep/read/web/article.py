@@ -1,19 +1,20 @@
-"""Extract the article of a web page: Resiliparse's main content, without what surrounds the paragraphs of a page.
+"""Extract the article of a web page: Resiliparse's main content, without the elements around the paragraphs.
 
 Resiliparse leaves out navigation, footers and sidebars by their names, but keeps captions, links to other articles,
 forms, notices and comments. These steps remove them from the parsed page before it extracts the text:
 
 1. Comments are removed: the outermost elements with paragraphs whose class or id is `comments` or similar.
 2. The innermost element with at least 90 % of the text in paragraphs is chosen, or one in it that is named
-   `article-body` or similar and has at least 60 %. All outside of it is removed, except the last heading of the first
-   level before it and what is between the two. On a page with many posts, the chosen element contains all of them.
+   `article-body` or similar and has at least 60 %. Everything outside the chosen element is removed, except the last
+   first-level heading before it and the content between the two. On a page with many posts, the chosen element contains
+   all of them.
 3. Small elements in it are removed if their class has a word such as `newsletter`; so are captions, and paragraphs
    whose text is links.
 
 Then up to five short lines before the first sentence and after the last are removed. Sizes of texts are bytes in UTF-8,
-so Arabic and Chinese paragraphs do not need as many letters as English ones. A page with little text in paragraphs is
-left as Resiliparse extracts it, and so is a page whose elements contain each other so often that the steps would be
-slow.
+so Arabic and Chinese paragraphs need fewer letters than English ones. For a page with little text in paragraphs,
+Resiliparse's text is returned unchanged; so it is for a page whose elements are nested so deeply that these steps would
+be slow.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class _TooCostlyError(Exception):
 
 
 class _Body:
-    """The body of a parsed page, and how many more characters of its elements may be looked at."""
+    """The body of a parsed page, and the remaining number of characters of its elements that may be examined."""
 
     def __init__(self, tree: Any, left: int) -> None:
         self.tree, self.element, self.left = tree, tree.body, left

@@ -1,8 +1,8 @@
 """Read many records of an archive at once: decompress them into one buffer, and find them there (`split.py`).
 
-If the package `fastwarc` is installed, it decompresses gzip, since it is twice as fast as Python's zlib. It does not
-state where a member begins; but each begins with the same three bytes, and ends with the size of its content. Where
-these do not agree with the records, and at damaged data, one record after another is read (`records.py`).
+If the package `fastwarc` is installed, it decompresses gzip, because it is twice as fast as Python's zlib. It does not
+report where a member begins; but each member begins with the same three bytes, and ends with the size of its content.
+If these do not agree with the records, or if data is damaged, records are read one by one (`records.py`).
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class _Members:
 
 
 class _Tap:
-    """A file that holds the bytes which are read from it, and the error that reading raised."""
+    """A file that records the bytes read from it, and the error that reading raised."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self.raw, self.stored = raw, bytearray()

@@ -119,7 +119,7 @@ class Crawl(LimitedReader):
         return None
 
     def extracted(self, html: str) -> bytes:
-        """Return the text of HTML that `document` returned, in UTF-8. Raises Refused if it has none."""
+        """Return the text of HTML that `document` returned, in UTF-8. Raises Refused if there is no text."""
         raise NotImplementedError
 
     def max_block(self) -> int:
@@ -208,7 +208,7 @@ class Crawl(LimitedReader):
         stats.unread += _rows_of_broken(piece.url, archive, changed)
         apart = [position for position, reason, _ in segments.lost if reason == SEGMENTED]
         if apart:
-            detail = f"dropped {counted(len(apart), 'record')}, whose segments are not all in this file in order"
+            detail = f"dropped {counted(len(apart), 'record')} whose segments are missing from the file or out of order"
             stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
 
     def _finished(self, held: list[PageRecord], refused: list[Refusal]) -> Iterator[Record]:

@@ -1,7 +1,7 @@
 """Digests of WARC records: hashes of a record's block, or of its payload, that show whether a byte was changed.
 
 ISO 28500 does not define the payload of an HTTP response precisely. Writers hash the body as it was sent, without
-chunks (Common Crawl), or without content encoding; a payload that has its digest in any of these forms is intact.
+chunks (Common Crawl), or without content encoding; a payload is intact if any of these forms has the stated digest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PYTHONS = str.maketrans(DIGITS[5], "0123456789abcdefghijklmnopqrstuv")  # the di
 def agrees(stated: str, data: bytes) -> bool | None:
     """Return whether `data` has the digest `stated`, such as "sha1:3I42H3S6..." in base32, hex or base64.
 
-    None if the name of the hash is not known, or the value is not as long as one of its digests.
+    Returns None if the hash function is unknown, or if the value does not have the length of its digests.
     """
     name, _, value = stated.partition(":")
     name, value = name.strip().lower().replace("-", ""), value.strip().rstrip("=")

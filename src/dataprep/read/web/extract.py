@@ -1,4 +1,4 @@
-"""Extractors of the text of a web page: our own of articles, Resiliparse, Trafilatura, and all of a page's text."""
+"""Extractors of the text of a web page: our article extractor, Resiliparse, Trafilatura, and the whole text."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ class Broken(ReadError):
 
 
 def mixed(head: bytes, magic: bytes = b"WARC/") -> str:
-    """Return a sentence if `head` begins a record in another compression than that of the archive, `magic`; else ""."""
+    """Return a sentence if `head` begins a record whose compression is not `magic`, the archive's own; else ""."""
     kinds = {b"WARC/": "an uncompressed record", GZIP: "a gzip member", ZSTD: "a zstd frame"}
     found = next((kind for begin, kind in kinds.items() if begin != magic and head.startswith(begin)), "")
-    cure = "in an archive with another compression; compress the archive again in one format"
+    cure = "in an archive with a different compression; recompress the archive in one format"
     return f"{found} was found here, {cure}" if found else ""
 
 

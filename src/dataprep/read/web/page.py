@@ -1,4 +1,4 @@
-"""Decode the bytes of a web page; those that are not text, or cost a parser too much, are refused."""
+"""Decode the bytes of a web page; bytes that are not text, or that would cost a parser too much, are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a block of WET records, made at once: their texts, and their fields as JSON, without Python objects.
+"""Make the documents of a block of WET records at once (texts, and fields as JSON), without Python objects.
 
 Slow reference for the tests: tests/twins/warc.py
 """

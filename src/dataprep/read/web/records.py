@@ -1,7 +1,7 @@
-"""Read the records of a WARC archive (ISO 28500): plain ones many at once, all others one by one, or with a reason.
+"""Read the records of a WARC archive (ISO 28500): plain ones in blocks, others singly, broken ones with a reason.
 
-Records of the plain form are read by `blocks`. All others, the first two of an archive and the last one, are read by
-`_careful`, which checks that an empty line and the next record follow each record.
+`blocks` reads the records of the plain form. All other records, and the first two and the last of an archive, are read
+by `_careful`, which checks that an empty line and the next record follow each record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_records(url: str, wanted: frozenset[str], max_bytes: int, *, strict: bo
 def _careful(archive: Archive, *, fast: bool) -> Iterator[Entry]:
     """Yield records until the end, or until two good ones show that plain ones may follow.
 
-    A record is yielded after the data that follows it was checked, since a checksum comes after the record.
+    A record is yielded only after the data that follows it was checked, because its checksum follows it.
     """
     good, held = 0, None
     while True:

@@ -1,7 +1,7 @@
 """Parse HTTP responses in crawls: status, headers, and the payload without transfer and content encodings.
 
-Headers in archives often no longer describe the payload (it is already decoded, or named wrongly): a payload that
-does not begin as its header states is used as it is. Nothing is decompressed beyond a limit.
+Headers in archives often no longer describe the payload, which may be decoded already or wrongly labelled. A payload
+that does not begin as its header states is used unchanged. Nothing is decompressed beyond a limit.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
 def unchunked(data: bytes) -> tuple[bytes, bool]:
     """Remove chunked transfer encoding (RFC 9112); return (data, whether the last chunk was found).
 
-    Data that is not chunked is returned as it is, with True.
+    Data that is not chunked is returned unchanged, with True.
     """
     parts: list[bytes] = []
     at = 0

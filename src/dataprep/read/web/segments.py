@@ -37,7 +37,7 @@ class Segments:
     def add(self, entry: Entry) -> Entry | None:
         """Return the whole record if `entry` is its last segment; otherwise hold the segment, and return None.
 
-        The whole record has the headers of its first segment and the position of its last.
+        The whole record has the headers of its first segment and the position of its last segment.
         """
         headers = entry.headers
         number, is_first = headers.get(NUMBER, ""), headers.get("warc-type", "").lower() != "continuation"

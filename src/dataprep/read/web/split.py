@@ -1,4 +1,4 @@
-"""Find the records in a buffer of WARC bytes, many at once: where each begins, its headers that matter, and its block.
+"""Find many records at once in a buffer of WARC bytes: the start, the needed headers and the block of each.
 
 Only records of the plain form are found: header lines `Name: value` with the name of one word, a Content-Length, at
 most two line ends after the block, and then the next record or the end of the compressed member. Records of other forms

@@ -1,9 +1,9 @@
 """Estimate the cost of parsing the tags of a web page.
 
 A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
-opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
-and main-content extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the
-attributes of a tag. So `work` estimates the cost of a page from its tags first, and costly pages are dropped.
+reopened in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0), and
+main-content extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the
+attributes of a tag. Therefore `work` first estimates the cost of a page from its tags, and costly pages are dropped.
 
 Slow reference for the tests: tests/twins/page.py
 """
@@ -32,8 +32,8 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 def work(html: bytes) -> int:
     """Return an estimate of the cost of parsing a page, up to MAX_WORK.
 
-    For each tag, the elements that are open beyond 256 and the attributes of the tag
-    beyond 256 are counted; the estimate is the sum over all tags.
+    The cost of a tag is the number of open elements beyond 256 plus the number of its attributes beyond 256. The
+    estimate is the sum over all tags.
     """
     if len(html) < SMALL and html.count(b"<") < FEW:
         return 0

@@ -1,11 +1,11 @@
 """Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
 Response, resource and conversion records with an accepted status and content type become documents: transfer and
-content encodings are removed, the charset is found, and an extractor (`extract.py`, extra `warc`) extracts the text.
+content encodings are removed, the charset is detected, and an extractor (`extract.py`, extra `warc`) extracts the text.
 The position of a document is the offset of its record in the stored file. Revisits, repeated records (same id, or same
 URL and date), and conversions of records that were read are dropped with a reason; request, metadata, warcinfo and
-other records are ignored, but counted in the statistics. The segments of a record are joined if they are in one file in
-order (`segments.py`).
+other records are ignored, but counted in the statistics. The segments of a record are joined if they are in order in a
+single file (`segments.py`).
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class Warc(Crawl):
     """Reads WARC and ARC files: one document per page of a web crawl, with the extracted text.
 
     Attributes:
-        columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
-            header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all
-            do), unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the
-            crawler truncated the payload).
+        columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share of sources that
+            name this charset, among HTTP header, XML declaration or `meta` tag, and detector; null if all do),
+            unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the crawler
+            truncated the payload).
         max_doc_bytes: the maximum size of a page in bytes, decompressed.
         status: the accepted HTTP statuses.
         types: the accepted content types; a page without a content type is HTML if it begins with "<".
         extract: the extractor of a page's text: "article", which is dataprep's own; "resiliparse", with the values of
             DCLM (Li et al. 2024); "trafilatura" (extra `trafilatura`), with the settings of FineWeb; or "plain", all
             text of the page.
-        main_content: exclude navigation, footers and other boilerplate. `main_content` and the fields after it are
-            options of "article" and "resiliparse", and have the meaning that they have for Resiliparse
+        main_content: whether to exclude navigation, footers and other boilerplate. `main_content` and the fields after
+            it are options of "article" and "resiliparse", with the same meaning as in Resiliparse
             (`resiliparse.extract.html2text.extract_plain_text`).
-        comments: keep the comments of readers; None: only if extract="resiliparse".
+        comments: whether to keep readers' comments; None: only if extract="resiliparse".
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES
@@ -91,7 +91,7 @@ class Warc(Crawl):
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
         """Return (text in UTF-8, or HTML; fields as {name: value}) of the page in `entry`, a record with a page.
 
-        None if its URL is not http.
+        Returns None if the URL of the page is not http.
 
         - seen: records of the same file so far, to drop repeated ones.
 
@@ -131,7 +131,7 @@ class Warc(Crawl):
 
     @staticmethod
     def _refuse_twin(fields: Mapping[str, Any], seen: set[Any]) -> None:
-        """Raises Refused if an earlier record of the file has the same id, or the same URL and date."""
+        """Raise Refused if an earlier record of the file has the same id, or the same URL and date."""
         marks = {fields["record_id"]} if fields.get("record_id") else set()
         marks |= {(fields["url"], fields["date"])} if fields.get("date") else set()
         if marks & seen:

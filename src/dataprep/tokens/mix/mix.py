@@ -1,10 +1,10 @@
 """`Mix`: plan and write a training set with given shares of tokens from several sources.
 
 Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to 4
-epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
-language models"; T5's experiments with repeats, Raffel et al. 2020, agree). Tokens that a source lacks are taken from
-the other sources in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the
-mixture.
+epochs are nearly as good as new text, whereas further epochs gain less and less (Muennighoff et al. 2023, "Scaling
+data-constrained language models"; T5's experiments with repeats, Raffel et al. 2020, agree). If a source has too few
+tokens, the other sources provide the rest in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and
+is saved with the mixture.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Mix:
     Args:
         weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
             validation and test splits.
-        temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions
-            of the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
+        temperature: used instead of weights; shares are proportional to tokens ** (1 / temperature). 1 keeps the
+            proportions of the sources; larger values make the shares more equal (mT5, Xue et al. 2021: 1 / 0.3).
         max_epochs: the maximum number of epochs of a source.
         seed: selects the documents of the last, partial epoch.
 

@@ -71,12 +71,11 @@ def write_mixture(
     """Write the token shards of a mixture to the folder `out`, and return them; finished work is not repeated.
 
     - streams: the sources.
-    - got: {source: number of tokens that the mixture is to have of it}, met only approximately, since documents are
-      kept whole.
+    - got: {source: wanted number of its tokens in the mixture}; approximate, because documents are kept whole.
     - seed: chooses the documents of partial epochs.
     - shard_tokens: the maximum number of tokens per shard.
     - runner: the Runner.
-    - described: function that takes {source: tokens written} and returns the entry `mixture` of the manifest.
+    - described: function that takes {source: tokens written} and returns the manifest entry `mixture`.
 
     Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into `out`.
     """
@@ -143,7 +142,7 @@ def _write(
 
 
 def _tokenizer(first: Shards, work: Work[Shards]) -> TokenizerFile | None:
-    """Copy the tokenizer of the sources; return its entry in the manifest. Raises CorruptShard if it is another one."""
+    """Copy the tokenizer of the sources; return its entry in the manifest. Raises CorruptShard if it has changed."""
     data = _tokenizer_file(first)
     if data is None:
         return first.manifest.tokenizer and TokenizerFile(hash=first.tokenizer_hash)
@@ -153,7 +152,7 @@ def _tokenizer(first: Shards, work: Work[Shards]) -> TokenizerFile | None:
 
 
 def _tokenizer_file(shards: Shards) -> bytes | None:
-    """Return the content of the tokenizer of token shards. Raises CorruptShard if it is another one."""
+    """Return the content of the tokenizer of token shards. Raises CorruptShard if it has changed."""
     return None if own_tokenizer(shards) is None else shards.read(shards.tokenizer_file.name, read_bytes)
 
 

@@ -2,7 +2,8 @@
 
 Each task of the first pass encodes one part of the documents into intermediate files (pieces). Each task of the second
 pass joins pieces to one shard, so that sizes and numbers of shards do not depend on the parts. Both passes write
-receipts (records of finished work). All files are made in OUT/_unfinished; shards that they replace stay until then.
+receipts (records of finished work). All files are written to OUT/_unfinished; the shards that they replace are kept
+until all are complete.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ def encode(
         split_seed: as in `train_bpe`.
         runner: a Runner; the default is `dp.tools.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
-        template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
-            text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
+        template: instead of the text, encode the `messages` column (role, content) of `dp.chats.Turns` or of a chat
+            data set, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary of more than 65,536 ids.
         shard_tokens: the maximum number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other documents or with other settings; they are kept until
-            the new ones are complete. This is not needed if only the content of the same input files, or of the same
-            Dataset, has changed.
+            the new ones are complete. `replace` is not needed if only the content of the same input files, or of the
+            same Dataset, has changed.
 
     An empty document is stored as a separator only, so that there is exactly one document per row of the Dataset.
 

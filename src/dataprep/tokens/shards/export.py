@@ -58,7 +58,7 @@ def export(
         shards: a folder of token shards, or a Shards.
         to: "llmc", "megatron", "datatrove" or "nanogpt".
         out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed. The files
-            of an earlier export in the same format stay until all new ones are complete, and are then deleted.
+            of an earlier export in the same format are kept until all new files are complete, and are then deleted.
         runner: a Runner; the default is `dp.tools.Serial()`.
 
     Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
@@ -108,7 +108,7 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
 
 
 def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
-    """Return other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
+    """Return an earlier export's other files in this format, which a glob such as `train_*.bin` would match."""
     found: set[str] = set()
     for name in files.listdir(files.join(folder, "receipts", form)):
         if name.endswith(".json") and not name.startswith("."):
@@ -204,7 +204,7 @@ def _llmc_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
 
 
 def _llmc(job: ExportFile) -> list[str]:
-    """Write llm.c's form: in a shard the separator ends a document, there it begins one, so the last is moved first."""
+    """Write llm.c's format, in which the separator begins a document: the last separator is moved to the front."""
     dtype = job.shards.dtype
     header = np.zeros(LLMC_INTS, "<i4")
     header[:3] = (*LLMC[job.shards.manifest.dtype], job.n_tokens)
@@ -301,7 +301,7 @@ def _nanogpt(job: ExportFile) -> list[str]:
 
 
 def _tokenizer(job: ExportFile) -> list[str]:
-    """Copy the tokenizer to the output folder, since the files do not identify it."""
+    """Copy the tokenizer to the output folder, because the exported files do not identify it."""
     source = str(job.shards.tokenizer_file)
     if not files.exists(source):
         return []

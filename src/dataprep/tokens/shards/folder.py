@@ -1,7 +1,7 @@
 """The folder of token shards as an output: its wanted content, its tokenizer, and the manifest that completes it.
 
-`begin` opens finished shards, or prepares new ones in OUT/_unfinished (`core/output/commit.py`); `commit` puts them in
-the place of those before, which stay complete until then.
+`begin` opens finished shards, or prepares new ones in OUT/_unfinished (`core/output/commit.py`); `commit` replaces the
+earlier shards, which remain complete until then.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def begin(
     - recipe: a hash of everything that determines the wanted shards.
     - settings: values that decide it, for a message that names what changed.
     - made_by: the name of the function.
-    - tokenizer: the content of their tokenizer.json, None if they have none; StaleOutput is raised if another one was
-      saved in the folder.
+    - tokenizer: the content of their tokenizer.json, None if they have none; StaleOutput is raised if a different one
+      was saved in the folder.
     - dropped: the ids of documents that must not be in them; None: those on the folder's own forget list.
     - inputs: as in `Wanted`.
     - of_sources: the values of `forgotten` in the sources of a mixture.
@@ -110,7 +110,7 @@ def commit(work: Work[Shards], shards: Sequence[TokenShard], **facts: Any) -> Sh
 def write_vocabulary(work: Work[Shards], tok: Tokenizer) -> tuple[str, dict[str, Any]]:
     """Write the tokenizer of new shards; return the URL of its file, and the manifest fields that describe it.
 
-    Raises StaleOutput if the folder has another tokenizer, which dataprep did not write there.
+    Raises StaleOutput if the folder has another tokenizer that dataprep did not write there.
     """
     check_files(work.out, {TOKENIZER: tok.file})
     check_files(work.out, tok.written)
@@ -136,7 +136,7 @@ def write_sizes(work: Work[Shards], sizes: Any) -> dict[str, Any]:
 
 
 def write_files(work: Work[Shards], contents: Mapping[str, bytes]) -> dict[str, str]:
-    """Write files of new shards; return {name: URL}, where a name is marked with the generation if it is taken.
+    """Write files of new shards; return {name: URL}; if a name is taken, the generation is added to it.
 
     A file that the folder has already, with the same bytes, is not written again.
 

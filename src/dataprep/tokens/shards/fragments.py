@@ -1,4 +1,4 @@
-"""Pieces: the intermediate files that the first pass of `encode` writes, and that the second joins to shards.
+"""Pieces: the intermediate files that the first pass of `encode` writes and the second pass joins to shards.
 
 PIECE.bin          ids as in a shard
 PIECE.msk          their mask, if there is one

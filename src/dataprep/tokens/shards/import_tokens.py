@@ -58,11 +58,12 @@ def import_tokens(
 
     Documents on the forget list of `out` are left out.
 
-    In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
-    `file:position`, the number of its file and of its first token; tokens after the last separator form a document too.
+    In nanoGPT's files a separator ends a document, whereas in llm.c's files it begins one; the result is the same. A
+    document's id is `file:position`, the number of its file and of its first token; tokens after the last separator
+    form a document too.
 
     Raises:
-        PlanError: there are no files, the vocabulary does not fit `dtype`, there is no tokenizer, or another one is
+        PlanError: there are no files, the vocabulary does not fit `dtype`, there is no tokenizer, or a different one is
             next to the files.
         ReadError: a file is incomplete, or has ids that the tokenizer does not have.
     """
@@ -139,7 +140,7 @@ class _Bin:
     def ends(self, tok: Tokenizer, separator: int) -> tuple[npt.NDArray[np.uint64], int]:
         """Return the exclusive ends of documents, separators included, and the number of ids before the first document.
 
-        That number is 1 for llm.c's leading separator; the last document, which has none, is counted with one.
+        The number is 1 for llm.c's leading separator. The last document has no separator, but is counted with one.
         """
         found, at = [np.zeros(0, np.int64)], 0
         for block in self.blocks():

@@ -6,11 +6,12 @@
     DIR/train-00000.msk         uint8 per token: 1 if it counts in the loss; only in folders with masks
     DIR/train-00000.docs.parquet  id, source, start, stop: the tokens [start, stop) of each document, without separator
     DIR/token_bytes.npy         bytes of text per id (0 for special tokens), for a loss in bits per byte
-    DIR/_replaced/              the files of shards that were replaced, for those who opened them before
+    DIR/_replaced/              the files of replaced shards, for processes that opened them before
 
 A replaced folder has names such as train-00000.g2.bin, which the manifest lists.
-Every document is followed by `<|endoftext|>` and is in one shard. An empty document is its separator only, so that
-documents and rows of the Dataset agree one to one. Reading needs numpy only; `.docs.parquet` is written with pyarrow.
+Every document is followed by `<|endoftext|>` and is in one shard. An empty document consists of its separator only, so
+documents correspond one to one to rows of the Dataset. Reading needs numpy only; `.docs.parquet` is written with
+pyarrow.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ class Shards:
         return k, i, k - int(self._documents_before[i])
 
     def find(self, id_: int) -> list[int]:
-        """Return the numbers of the documents with the id `id_`, of which a mixture may have several; needs pyarrow."""
+        """Return the numbers of the documents with the id `id_` (a mixture may have several); needs pyarrow."""
         numbers: list[int] = np.flatnonzero(self.column("id").to_numpy() == np.uint64(id_)).tolist()
         return numbers
 
@@ -275,7 +276,7 @@ class Shards:
                     found = self.read(f"{s.name}.{kind}", os.path.getsize)
                 if found != expected:
                     what = "it is missing" if found is None else f"it has {found:,} bytes"
-                    self._corrupt(s, kind, f"{what}, the manifest states {expected:,}")
+                    self._corrupt(s, kind, f"{what}, but the manifest states {expected:,}")
 
     def _corrupt(self, s: TokenShard, kind: str, what: str) -> None:
         msg = f"{self.path / s.name}.{kind}: {what}; {AGAIN}"

@@ -1,4 +1,4 @@
-"""Count special tokens that occur in texts, where they are encoded as ordinary text."""
+"""Count special tokens that occur in texts; there, they are encoded as ordinary text."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from .shard import Shards, sizes_of
 if TYPE_CHECKING:
     from dataprep.core.run.runner import Runner
 
-STOPPED = "a run was stopped while it replaced the result: run the same pipeline again, which ends that"
+STOPPED = "a run was stopped while it replaced the result: run the same pipeline again to finish it"
 BLOCK_BYTES = 8 << 20  # read at a time
 
 
@@ -45,7 +45,7 @@ def verify_shards(path: str | os.PathLike[str], runner: Runner | None = None) ->
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards. If the manifest has no hash of a file, the file is checked without the hash.
+    are no other shards. If the manifest has no hash of a file, the hash is not checked.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -101,7 +101,7 @@ class CheckShard:
             size = files.size(self._url(kind)) if files.exists(self._url(kind)) else None
             if size != expected:
                 state = "is missing" if size is None else f"has {size:,} bytes"
-                found.append(Problem(f"{self.name}.{kind}", f"{state}, the manifest states {expected:,}"))
+                found.append(Problem(f"{self.name}.{kind}", f"{state}, but the manifest states {expected:,}"))
         wrong = {p.file.rpartition(".")[2] for p in found}
         ends = None if "idx" in wrong else self._ends(s, found)
         if "bin" not in wrong:
@@ -143,9 +143,9 @@ class CheckShard:
         if outside:
             yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
         if unclosed:
-            yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, first {unclosed[0]}")
+            yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, e.g. {unclosed[0]}")
         if self.sizes is not None and not outside and n_bytes != s.bytes:
-            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest states {s.bytes:,}")
+            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, but the manifest states {s.bytes:,}")
 
     def _mask(self, s: TokenShard) -> Iterator[Problem]:
         digest, others = hashlib.sha256(), 0
@@ -184,7 +184,7 @@ class CheckShard:
 def _rows(table: pa.Table, s: TokenShard, ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
     """Yield the problems of the rows of a document table."""
     if len(table) != s.documents:
-        yield f"it has {len(table):,} documents, the manifest states {s.documents:,}"
+        yield f"it has {len(table):,} documents, but the manifest states {s.documents:,}"
         return
     ids, start, stop = (table[name].to_numpy() for name in ("id", "start", "stop"))
     if ordered and (ids[1:] < ids[:-1]).any():
@@ -201,7 +201,7 @@ def _totals(shards: Shards) -> Iterator[Problem]:
     for what in ("tokens", "documents", "bytes"):
         stated, found = getattr(shards.manifest, what), sum(getattr(s, what) for s in shards.shards)
         if stated != found:
-            yield Problem("manifest.json", f"it states {stated:,} {what}, its shards have {found:,}")
+            yield Problem("manifest.json", f"it states {stated:,} {what}, but its shards have {found:,}")
 
 
 def _tokenizer(shards: Shards) -> Iterator[Problem]:
@@ -219,12 +219,12 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
     elif entry.file_hash not in (None, content_hash((shards.tokenizer_file).read_bytes())):
         yield Problem(entry.file, "its content has changed since it was written", AGAIN)
     elif tok.vocab_size > shards.vocab_size:
-        what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
+        what = f"has {tok.vocab_size:,} ids, but the manifest states {shards.vocab_size:,}"
         yield Problem("manifest.json", f"{entry.file} {what}")
 
 
 def _changes_texts(shards: Shards) -> bool:
-    """Return whether ids of the vocabulary may decode to another text than the encoded one, because of a normalizer."""
+    """Return whether, because of a normalizer, ids may decode to a text that differs from the encoded one."""
     try:
         return isinstance(own_tokenizer(shards), LibraryTokenizer)
     except DataprepError:  # which `_tokenizer` reports

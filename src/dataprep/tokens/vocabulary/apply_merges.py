@@ -76,7 +76,7 @@ def _fill(packed: U64, pairs: U64) -> None:
 
 @kernel
 def rank(left: Int, right: Int, pairs: U64) -> Int:
-    """Return the id into which the ids `left` and `right` merge, which is also the rule's rank; NONE if no rule does.
+    """Return the id into which the ids `left` and `right` merge, which is also the rule's rank; NONE without a rule.
 
     - pairs: the hash table of `MergeRules`.
     """
@@ -96,8 +96,8 @@ def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, scratch: I64,
     - rules: the merge rules.
     - scratch: int64[5 * SCANNED], a buffer for short words. In the buffer, a token is stored at the index of its first
       byte. Three numbers are stored for it: the indexes of the next and the previous token (`after`, `before`), and
-      (rank of its pair with the next token) << 32 | its index (`keys`). So the smallest of `keys` is the next pair to
-      merge.
+      (rank of its pair with the next token) << 32 | its index (`keys`). The smallest of `keys` is therefore the next
+      pair to merge.
     """
     pairs, n = rules.pairs, stop - start
     scanned = n <= SCANNED

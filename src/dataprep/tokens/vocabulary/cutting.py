@@ -1,8 +1,9 @@
-"""Cut text into words by a state machine of `patterns.py`: one table look-up per character.
+"""Cut text into words by a state machine from `patterns.py`: one table look-up per character.
 
 The classes of characters (letter, mark, number, space) are those of `tiktoken`'s own regex engine, so that both use the
-same version of Unicode. For the versions of `tiktoken` that `engine.txt` names, they are read from this file, which
-scripts/make_engine.py writes; any other version is queried for every character, which takes a few tenths of a second.
+same version of Unicode. For the versions of `tiktoken` named in `engine.txt`, the classes are read from this file,
+which scripts/make_engine.py writes. Any other version is queried for every character, which takes a few tenths of a
+second.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -126,7 +127,7 @@ def _targets(line: list[str]) -> dict[str, str]:
 
 @kernel(inline="always")
 def _row(move: Int) -> Int:
-    """Return the index of the first move of the state that a move leads to."""
+    """Return the index of the first move of the state to which a move leads."""
     return np.uint64(move) & np.uint64(0xFFE0)
 
 

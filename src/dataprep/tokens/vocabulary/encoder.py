@@ -1,8 +1,8 @@
-"""Encode texts at memory speed: divide them into words, look the words up in a cache, and merge those not in it.
+"""Encode texts at memory speed: divide them into words, look the words up in a cache, and merge the others.
 
 The cache is an open-addressing table of 32-byte entries. A word is found by its hash and compared by its bytes: up to
-16 bytes are in the entry, those of longer words in a side store. Words over LONGEST bytes are merged each time. When
-the table or the side store is full, the cache is emptied; ids do not depend on it.
+16 bytes are in the entry, whereas the bytes of longer words are in a side store. Words over LONGEST bytes are merged
+each time. When the table or the side store is full, the cache is emptied; ids do not depend on it.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -150,7 +150,7 @@ def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
 
 @kernel
 def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
-    """Return whether a word of `n` > 16 bytes equals the one at kept[at:]."""
+    """Return whether a word of `n` > 16 bytes equals the word at kept[at:]."""
     j, last = np.uint64(0), n - np.uint64(8)
     while j < n:
         if eight_bytes(data, i + min(j, last)) != eight_bytes(kept, at + min(j, last)):

@@ -2,9 +2,9 @@
 
 `tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
 every text exactly if (1) no two rules make the same bytes, (2) ids ascend in the order of the rules, and (3) each
-token's bytes, encoded alone, become that token. This suffices, because a span of bytes that no merge crosses is merged
-as if it were alone, and the last merge of a span joins a unique pair; so tiktoken never meets a pair that it would
-merge without a rule.
+token's bytes, encoded alone, become that token. This suffices for two reasons: a span of bytes that no merge crosses is
+merged as if it were alone, and the last merge of a span joins a unique pair. Therefore tiktoken never finds a pair that
+it would merge without a rule.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def check_agreement(
     ids = [vocab.get(token, -1) for token in made]
     if len(set(made)) < len(made) or len(vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
         msg = (
-            "the merges must make each token once, in the order of the ids, as tiktoken requires; "
+            "the merges must produce each token once, in the order of the ids, as tiktoken requires; "
             "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
         )
         raise PlanError(msg)

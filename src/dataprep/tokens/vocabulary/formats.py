@@ -1,6 +1,6 @@
 """Read and write the files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks.
 
-`tokenizer.json` and `merges.txt` spell each byte of a token as one printable character, which GPT-2 chose.
+`tokenizer.json` and `merges.txt` spell each byte of a token as one printable character, as in GPT-2.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], li
 
 
 def pair_in(folder: str) -> tuple[str, str] | None:
-    """Return the URLs of the two files of a vocabulary, as GPT-2 has them, in a folder; None if it has no such pair."""
+    """Return the URLs of the two files of a vocabulary in GPT-2's format in a folder; None if it has no such pair."""
     pairs = ((files.join(folder, vocab), files.join(folder, merges)) for vocab, merges in PAIRS_OF_FILES)
     return next((pair for pair in pairs if all(map(files.exists, pair))), None)
 
 
 def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int]]:
-    """Return ({token: id}, merges, {special token: id}) of two files as GPT-2 has them: the arguments of `Tokenizer`.
+    """Return ({token: id}, merges, {special token: id}) of two files in GPT-2's format: the arguments of `Tokenizer`.
 
     Args:
         vocab: the URL of the file of ids.
@@ -122,7 +122,7 @@ def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
     try:
         regex = Regex(pattern)
     except Exception as e:
-        msg = f"pattern={pattern!r:.100} must be a name or a regular expression of Oniguruma: {e}"
+        msg = f"pattern={pattern!r:.100} must be a name or a valid regular expression for Oniguruma: {e}"
         raise PlanError(msg) from e
     return pre_tokenizers.Sequence([pre_tokenizers.Split(regex, "isolated"), byte_level])
 
@@ -181,7 +181,7 @@ def parts_of_tiktoken(
 ) -> tuple[dict[bytes, int], list[Pair], Mapping[str, int], str]:
     """Return ({token: id}, merges, {special token: id}, pattern) of a `.tiktoken` file: the arguments of `Tokenizer`.
 
-    - special, pattern: None: that of the file URL.json, which `write_tiktoken` writes.
+    - special, pattern: if None, they are read from the file URL.json, which `write_tiktoken` writes.
 
     Raises PlanError if there is none.
     """
@@ -203,7 +203,7 @@ def parts_of_tiktoken(
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
-    """Return the merges of a vocabulary of which only the tokens' ranks are known, in order of rank.
+    """Return the merges, in order of rank, of a vocabulary of which only the tokens' ranks are known.
 
     A merge is (left, right): the two tokens that the last merge of a longer token joins.
 

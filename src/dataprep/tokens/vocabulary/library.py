@@ -144,8 +144,8 @@ class LibraryTokenizer(Tokenizer):
     def for_transformers(self) -> dict[str, bytes]:
         """Return the files that `transformers.AutoTokenizer` opens, {name: content}.
 
-        Its ids are those of `encode` if it is called with `add_special_tokens=False`. Of a model of SentencePiece these
-        are `tokenizer.model`, and a config with the tokens that the model lacks.
+        Its ids are those of `encode` if it is called with `add_special_tokens=False`. For a SentencePiece model, the
+        files are `tokenizer.model`, and a config with the tokens that the model lacks.
         """
         named: dict[str, Any] = {"eos_token": self._end}
         if self._pieces is None:

@@ -1,4 +1,4 @@
-"""The vocabulary of a run, which a worker opens once for all its tasks."""
+"""Load the vocabulary of a run once per worker, for all of its tasks."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _samples(
     tok: Vocabulary, docs: Dataset, plan: Sample, drawn: Drawn, shares: Sequence[float],
     weights: Mapping[str, float] | None, runner: Runner | None,
 ) -> list[SampleCost]:  # fmt: skip
-    """Return the bytes per token, on the same text, of vocabularies of the same size learned from other samples."""
+    """Return the bytes per token, on the same text, of equally large vocabularies trained on other samples."""
     if shares and not tok.merges:
         msg = "shares= compares BPE vocabularies, but this tokenizer is not a BPE; leave shares= out"
         raise PlanError(msg)
@@ -180,7 +180,7 @@ def visible(token: bytes) -> str:
 
 
 def _pattern_name(regex: str) -> str:
-    """Return a pattern as the arguments of `train_bpe`: its name, and `digits` if they are not those of the name."""
+    """Return a pattern as arguments of `train_bpe`: its name, and `digits` if they differ from the name's default."""
     for name in PATTERNS | ALSO:
         for digits in (None, *DIGITS):
             if regex_of(name, digits) == regex:

@@ -1,9 +1,9 @@
 """Learn the merges of a byte-level BPE (Sennrich et al. 2016): merge the most frequent pair, repeatedly.
 
 The texts are read once and only their distinct words are kept, so memory grows with their number. Each pair has a list
-of its offsets, and a merge visits only these, so all merges together take time in proportion to the bytes of the words,
-however long a word is. The merges equal those that the library `tokenizers` learns: if pairs are equally frequent, the
-pair of the older tokens (smaller ids) is merged first.
+of its offsets, and a merge visits only these. All merges together therefore take time in proportion to the bytes of the
+words, however long a word is. The merges equal those that the library `tokenizers` learns: if pairs are equally
+frequent, the pair of the older tokens (smaller ids) is merged first.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -147,7 +147,7 @@ class Fresh(NamedTuple):
         counts: int64[2, tokens], the number of occurrences of each pair.
         head: the first entry of the list of each pair.
         tail: the last entry of the list of each pair.
-        touched: in each of the two rows, the tokens t that have a pair, in order of first occurrence.
+        touched: for each of the two rows, the tokens t that have a pair, in order of first occurrence.
         n: int64[2], the number of these tokens per row.
     """
 
@@ -232,7 +232,7 @@ def _note(fresh: Fresh, side: Int, token: Int, offset: Int, weight: Int, entry: 
 
 @kernel
 def _less(pairs: Pairs, left: Int, right: Int, weight: Int) -> None:
-    """Subtract `weight` from the count of a pair; its old offset remains in the list, and is skipped by `_merge_at`."""
+    """Subtract `weight` from the count of a pair; its old offset remains in the list, where `_merge_at` skips it."""
     p = find_pair(pairs, left, right)
     if p >= 0:
         pairs.counts[p] -= weight

@@ -1,6 +1,6 @@
 """Open vocabularies: files of other programs, and objects of other libraries.
 
-A byte-level BPE becomes a Tokenizer, whose kernels are tried on texts first if it comes from another library; for every
+A byte-level BPE becomes a Tokenizer; if it comes from another library, its kernels are first tested on texts. For every
 other vocabulary, `LibraryTokenizer` calls the library.
 """
 
@@ -43,10 +43,10 @@ SAMPLE_BYTES, SAMPLE_TEXTS = 64 << 10, 100  # of documents, on which another lib
 def tokenizer_of(given: Any, texts: Sequence[str] = ()) -> Tokenizer:
     """Return a Tokenizer of a path, a Tokenizer, or an object of `tokenizers`, `tiktoken`, `sentencepiece`.
 
-    An object of `transformers` is taken by its `backend_tokenizer`.
+    For an object of `transformers`, its `backend_tokenizer` is used.
 
-    - texts: a sample of the documents; the kernels are used for an object of another library only if they encode these
-      texts, and some in several scripts, as it does.
+    - texts: a sample of the documents; for an object of another library, the kernels are used only if they encode these
+      texts, and some texts in several scripts, like the object.
 
     Raises PlanError for anything else.
     """
@@ -87,7 +87,7 @@ def tokenizer_for(given: Any, docs: Dataset) -> Tokenizer:
 
 
 def open_json(stored: str, url: str, library: LibraryTokenizer | None = None) -> Tokenizer:
-    """Return the vocabulary in a `tokenizer.json`: a Tokenizer if it is a byte-level BPE, else one of its library."""
+    """Return the vocabulary in a `tokenizer.json`: a Tokenizer for a byte-level BPE, else a LibraryTokenizer."""
     value = json.loads(stored)
     opener = OPENERS.get(value["model"]["type"])
     try:

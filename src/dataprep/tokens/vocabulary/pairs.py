@@ -147,7 +147,7 @@ def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
 
 @kernel
 def push(pairs: Pairs, state: I64, p: Int) -> None:
-    """Add pair number `p` to the heap, ordered by its present count.
+    """Add pair number `p` to the heap, ordered by its current count.
 
     - state: counters, which are updated.
     """

@@ -22,7 +22,7 @@ TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt
 def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
     """Raise StaleOutput as `check_files` does, or if a folder holds a result that excludes a tokenizer.
 
-    Beside token shards and exports only the tokenizer is saved that is there already.
+    Next to token shards and exports, only the tokenizer that is already there may be saved.
 
     - written: see `check_files`.
     """
@@ -33,18 +33,17 @@ def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
 
 
 def check_same(folder: str, kind: str, tokenizer: bytes | None) -> None:
-    """Raise StaleOutput if a folder holds a result of a kind, and a tokenizer.json that is not `tokenizer`."""
+    """Raise StaleOutput if a folder has a result of a kind, and a tokenizer.json other than `tokenizer`."""
     has_one = kind in kinds.held(folder) and files.exists(files.join(folder, TOKENIZER))
     if has_one and _content(folder, TOKENIZER) != tokenizer:
         raise kinds.other_kind(folder, kind)
 
 
 def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
-    """Raise StaleOutput if files of a tokenizer would replace those of another one, which dataprep did not write there.
+    """Raise StaleOutput if files of a tokenizer would replace another tokenizer that dataprep did not write there.
 
     - written: {name: content} of the files that will be written, or None if not known yet; files with the same content
-      may be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be,
-      too.
+      may be there. If tokenizer_config.json is among them, files next to one in dataprep's form are also allowed.
     """
     found = [name for name in written if files.exists(files.join(folder, name))]
     if CONFIG in found and _is_own(_content(folder, CONFIG)):
@@ -56,11 +55,11 @@ def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
 
 
 def check_out(out: str, docs: Dataset | None = None) -> None:
-    """Raise an error if a vocabulary may not be saved to `out`, as `save` takes it.
+    """Raise an error if a vocabulary may not be saved to `out`, a path as in `save`.
 
     - docs: the text it is made from.
 
-    PlanError: the next run would read it as text. StaleOutput: a file or folder has something else.
+    PlanError: the next run would read the file as text. StaleOutput: the file or folder has other content.
     """
     if not out.endswith((".json", ".tiktoken")):
         if docs is not None:
@@ -79,14 +78,14 @@ def check_out(out: str, docs: Dataset | None = None) -> None:
 
 
 def save_file(url: str, data: bytes) -> str:
-    """Write the content of a vocabulary to the file NAME.json, unless it has something else; return its URL."""
+    """Write the content of a vocabulary to the file NAME.json, unless it has other content; return its URL."""
     check_out(url)
     files.write_bytes(url, data)
     return url
 
 
 def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
-    """Do as `replace_folder`, under the lease of the folder, which may be any."""
+    """Do the same as `replace_folder`, holding the lease of the folder, which may be any folder."""
     with lease.held(folder, anywhere=True):
         return replace_folder(folder, written, known_as)
 
@@ -120,9 +119,9 @@ def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> 
 
 
 def opened(url: str, read: Callable[[str], T]) -> T:
-    """Return `read(url)` of a file of a tokenizer, at the place where it is while it is replaced.
+    """Return `read(url)` of a tokenizer's file, also while the file is being replaced.
 
-    Raises CorruptShard if the file is not as its receipt states.
+    Raises CorruptShard if the file differs from its receipt.
     """
 
     def checked(at: Callable[[str], str]) -> T:
@@ -133,7 +132,7 @@ def opened(url: str, read: Callable[[str], T]) -> T:
 
 
 def check_whole(url: str) -> None:
-    """Raise CorruptShard if the local file `url` of a tokenizer is not as the receipt next to it states."""
+    """Raise CorruptShard if the local file `url` of a tokenizer differs from the receipt next to it."""
     at = files.join(url.rpartition("/")[0] or ".", RECEIPT)
     if files.is_local(url) and receipts.found(at) and files.name_of(url) in receipts.changed(at):
         what = f"{url} was changed since it was written, as {RECEIPT} next to it states"

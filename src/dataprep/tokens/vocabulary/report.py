@@ -69,7 +69,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCost:
-    """The measurement of a vocabulary of the same size that was trained on a sample of another size.
+    """The measurement of a vocabulary of the same size that was trained on a sample of a different size.
 
     Attributes:
         share: the fraction of the training text that was in the sample, 0 to 1.
@@ -96,7 +96,7 @@ class TokenizerReport:
         kinds: the number of tokens by kind, such as the name of a script.
         longest: the longest tokens.
         longest_space: the longest token of white space.
-        samples: results of vocabularies trained on samples of other sizes.
+        samples: results of vocabularies trained on samples of different sizes.
         compared: the name of the vocabulary to compare with, or None.
     """
 

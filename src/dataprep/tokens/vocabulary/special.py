@@ -18,7 +18,7 @@ SETS = {
 
 
 def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[str, ...]:
-    """Return the special tokens that a vocabulary gets: `<|endoftext|>`, those of `wanted`, and `reserve` unused ones.
+    """Return a vocabulary's special tokens: `<|endoftext|>`, the tokens of `wanted`, and `reserve` unused ones.
 
     - wanted: special tokens, or names of sets of them ("course", "chatml", "code"); each token is returned once.
 

@@ -1,4 +1,4 @@
-"""`Tokenizer`: a byte-level BPE vocabulary with equal ids in two engines, `tokenizers` and `tiktoken`.
+"""`Tokenizer`: a byte-level BPE vocabulary that has the same ids in two engines, `tokenizers` and `tiktoken`.
 
 `engines.py` rejects vocabularies on which the two could differ. The kernels of `encoder.py` encode batches, with the
 same ids.
@@ -70,7 +70,7 @@ class Tokenizer:
     def from_merges(
         cls, merges: Merges, special: str | Iterable[str] = (), pattern: str = PATTERNS["words"]
     ) -> Tokenizer:
-        """Return the tokenizer whose ids are 256 bytes, the merges in order, `<|endoftext|>`, other special tokens.
+        """Return the tokenizer whose ids are 256 bytes, then the merges, `<|endoftext|>` and other special tokens.
 
         Args:
             merges: pairs (left, right) of tokens, as bytes.
@@ -83,7 +83,7 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
-        """Return the tokenizer in two files of the format of GPT-2.
+        """Return the tokenizer in two files in GPT-2's format.
 
         Args:
             vocab: the path of `encoder.json` or `vocab.json`.
@@ -112,11 +112,11 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
-        """Return the tokenizer in a file or folder: one that `save` wrote, or one of another program.
+        """Return the tokenizer in a file or folder that `save` or another program wrote.
 
         Args:
-            path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded
-                by kernels, any other vocabulary by its library.
+            path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. Kernels encode with a
+                byte-level BPE; for any other vocabulary, its library does.
 
         Raises ReadError if the file is none of these, and CorruptShard if it was changed since `save` wrote it.
         """

@@ -1,7 +1,7 @@
-"""Train a byte-level BPE on a sample of the training split that has a share of every source and language.
+"""Train a byte-level BPE on a sample of the training split, with the same share of every source and language.
 
-The sample depends on hash(seed, id) only: workers, batches and order do not matter. Only the distinct words of its
-texts are kept, so memory grows with their number and not with the sample.
+The sample depends on hash(seed, id) only: workers, batches and order do not matter. Only the distinct words of the
+sample are kept, so memory grows with their number and not with the size of the sample.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def train_bpe(
             hash(seed, id). The share is increased until the sample has `min_bytes`.
         seed: the seed of the sample.
         runner: a Runner; the default is `dp.tools.Serial()`.
-        out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again. Another
-            vocabulary there is replaced when this one is complete.
-        weights: {"chat": 3, "web": 1}: the bytes of the sample have these proportions by source, regardless of the
-            corpus. No text is repeated; PlanError is raised if a source is too small.
+        out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened instead of trained again. A
+            different vocabulary there is replaced when the new one is complete.
+        weights: such as {"chat": 3, "web": 1}: the bytes per source in the sample have these proportions, regardless of
+            the corpus. No text is repeated; PlanError is raised if a source is too small.
         val: the share of the documents to hold out; `encode` may hold out this share or a smaller one.
         split_seed: the seed that chooses these documents; as in `encode`.
         split: a `dp.Split` instead of `val` and `split_seed`, the same as for `encode`.
@@ -98,7 +98,7 @@ def train_bpe(
     n_merges = vocab_size - 256 - len(names)
     token_dtype(vocab_size, dtype)
     if n_merges < 0:
-        msg = f"vocab_size={vocab_size} must be at least 256 bytes and {len(names)} special tokens = {256 + len(names)}"
+        msg = f"vocab_size={vocab_size} must be at least {256 + len(names)}: 256 bytes and {len(names)} special tokens"
         raise PlanError(msg)
     split = split or Split(val=val, seed=split_seed)
     plan = Sample(

@@ -1,4 +1,4 @@
-"""Check that token shards have the bytes that were written, before they are trained on.
+"""Check that token shards are unchanged since they were written, before a model is trained on them.
 
 Every file is read once. If the files have 16 MB or more, their hashes are stored in the output folder, and a file is
 read again only if its size, mtime, ctime or inode has changed.
@@ -26,8 +26,8 @@ def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
 
     Args:
         sets: the token shards by name.
-        out: the folder in which the hashes of large files are stored. Files whose hash a manifest of another program
-            does not state are not checked.
+        out: the folder in which the hashes of large files are stored. Files whose hash is missing from another
+            program's manifest are not checked.
     """
     stated = dict(pair for shards in sets.values() for pair in _stated(shards))
     known = Hashes()

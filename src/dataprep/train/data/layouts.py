@@ -2,12 +2,13 @@
 
 `contiguous`: the files as one stream, cut into rows that share one token with their neighbour: row k has the inputs
 [kT, kT+T) and the targets [kT+1, kT+T+1), where T is `context`. Every token but the stream's first is predicted exactly
-once per epoch. The last row begins earlier than kT, so that it is full; its targets that the row before has too do not
+once per epoch. The last row begins earlier than kT, so that it is full; targets that the row before already has do not
 count.
 
-`bestfit`: whole documents packed into rows (`packing`). `padded`: a row per document, or several if it is longer than a
-row; `cut`: a row per document, longer ones truncated. A separator is the first input of a document, so in these three
-layouts every token is predicted exactly once per epoch (in `cut`, every token that is kept). Padding is never a target.
+`bestfit`: whole documents packed into rows (`packing`). `padded`: one row per document, or several if the document is
+    longer than a row. `cut`: one row per document; longer documents are truncated. In these three layouts, a separator
+    is the first input of a document, so every token is predicted exactly once per epoch (in `cut`, every token that is
+    kept). Padding is never a target.
 
 If shards have masks (`.msk`), a target counts only if its mask is 1.
 """
@@ -132,7 +133,7 @@ class Layout:
             raise PlanError(msg)
 
     def _read(self, start: Ints, stop: Ints) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Return the tokens of rows made of these pieces, and whether each target is masked in."""
+        """Return the tokens of rows made of these pieces, and whether each target counts by its loss mask."""
         tokens = self.tokens.read(start, stop).reshape(-1, self.context + 1)
         if tokens.size and int(tokens.max()) >= self.shards.vocab_size:  # CUDA would stop with an assertion
             vocabulary = f"its vocabulary of {self.shards.vocab_size:,}"
@@ -174,8 +175,8 @@ class Contiguous(Layout):
 class PackedLayout(Layout):
     """The layouts whose rows have whole documents: "bestfit", "padded" and "cut"; `how` is the name of one.
 
-    "bestfit": several documents per row. "padded": one per row, or several rows for a long one. "cut": one per row,
-    truncated if it is long.
+    "bestfit": several documents per row. "padded": one document per row, or several rows for a long document. "cut":
+    one document per row, truncated if it is long.
     """
 
     def __init__(self, shards: Shards, context: int, how: str, **options: Any) -> None:
@@ -238,7 +239,7 @@ class PackedLayout(Layout):
         return from_, start + size, row, place, inner, np.add.reduceat(slots, head), ~rest[head]
 
     def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
-        """Return the pieces, with the stream's fill after those of each row that is not full."""
+        """Return the pieces; after the pieces of each row that is not full, the stream's fill is added."""
         short = np.flatnonzero(used < self.context)
         if not len(short):
             return start, stop

@@ -1,8 +1,8 @@
 """Mix several sets of training rows by weight: the number of a sample alone determines its set and row.
 
-In a period of at most 65,536 samples, each set has a whole number of samples. They are arranged so that after *any*
-number of samples, the number from each set is within one sample of its share (the chairman assignment problem, Tijdeman
-1980). Each set counts its own epochs and has its own order.
+In a period of at most 65,536 samples, each set has a whole number of samples. The samples are arranged so that after
+*any* number of them, the number from each set is within one sample of its share (the chairman assignment problem,
+Tijdeman 1980). Each set counts its own epochs and has its own order.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Mixture:
 
 
 def _merged(parts: list[tuple[Ints, NDArray[np.generic] | None]], field: int) -> NDArray[np.generic] | None:
-    """Return one field of rows of several sets, in order; sets without it get the value that None represents."""
+    """Return one field of rows of several sets, in order; for sets without it, the value that None represents."""
     like = next((part for _, part in parts if part is not None), None)
     if like is None:
         return None

@@ -1,8 +1,8 @@
-"""Training objectives: functions that make inputs and targets from blocks of tokens, sample numbers and a seed.
+"""Training objectives: functions that derive inputs and targets from blocks of tokens, sample numbers and a seed.
 
 A block is a row of N token ids. Functions take B blocks, `tokens` (B, N), and `samples` (B), the numbers of these
-blocks in the training run. A random number is a hash of the seed, the block's number and the offset in it, so it does
-not depend on the batch. Counts of changed tokens are exact for each block, not on average, so all results have one
+blocks in the training run. A random number is a hash of the seed, the block's number and the offset in the block, so it
+does not depend on the batch. Counts of changed tokens are exact for each block, not on average, so all results have one
 shape. `span_corruption`, `drop_tokens` and `deshuffle` return inputs and targets for a model with an encoder;
 `side_by_side` joins both in one row for a decoder, with the inputs as a prefix.
 
@@ -172,7 +172,7 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
 def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
     """Return (tokens per row to read, function that makes training rows of them) for a config's objective.
 
-    The function is None if rows are used as they are.
+    The function is None if rows are used unchanged.
 
     - special: the ids of special tokens by name.
     - eot: the separator's id, used as padding.
@@ -238,7 +238,7 @@ def _lowest(score: NDArray[np.float64], count: int) -> Bools:
 
 
 def _parts(total: int, count: int, score: NDArray[np.float64]) -> Ints:
-    """Return `total` cut into `count` parts of one or more, each cut as likely: (B, count); `score` (B, total - 1)."""
+    """Return `total` divided at random into `count` parts of at least one: (B, count); `score` is (B, total - 1)."""
     edge = np.zeros((len(score), count + 1), np.int64)
     edge[:, -1] = total
     if count > 1:

@@ -2,8 +2,8 @@
 
 A *piece* is a run of consecutive tokens of one document, all of which are predicted. A document of at most `context`
 tokens (including its separator) is one piece; a longer document is cut into pieces of `context` tokens and a shorter
-last piece, so that nothing is dropped. If such a last piece is not the first of its row, it is preceded by the token
-before it in its document, as an input without a target.
+last piece, so that nothing is dropped. If such a last piece is not the first piece of its row, the token before it in
+its document precedes it as an input without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
 neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal
@@ -150,7 +150,7 @@ def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
 
 
 class _Rows:
-    """Rows as runs [first, stop) of equal space left, and the moves made: (first row, items, items in each row)."""
+    """Rows as runs [first, stop) of equal free space, and the moves made: (first row, items, items in each row)."""
 
     def __init__(self, room: int) -> None:
         self.room, self.count = room, 0

@@ -20,12 +20,12 @@ _CHECKED = 10_000  # pairs whose prompts are compared
 
 
 class AnswerPairs(Mixture):
-    """Two sets of rows whose rows of one number are a pair; samples 2k and 2k + 1 are the two rows of a pair.
+    """Two sets of rows, in which rows of the same number form a pair; samples 2k and 2k + 1 are the rows of one pair.
 
     Attributes:
         layouts: {"chosen": rows, "rejected": rows}, with equal numbers of rows.
 
-    Each epoch has another order of the pairs.
+    The order of the pairs differs between epochs.
     """
 
     def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:
@@ -73,7 +73,7 @@ def pairs_of(sets: Mapping[str, Shards], split: str, context: int, *, seed: int 
 
 
 def _heads(side: Shards) -> list[bytes]:
-    """Return the tokens before the first that is learned, of the first documents of a split."""
+    """Return the tokens before the first learned token, for each of the first documents of a split."""
     found: list[bytes] = []
     for i, (tokens, mask) in enumerate(zip(side.memmaps(), side.masks(), strict=True)):
         ends = np.asarray(side.ends(i)).astype(np.int64)[: _CHECKED - len(found)]

@@ -1,4 +1,4 @@
-"""Rows of tokens as the trainer reads them, and a keyed permutation of rows, which is computed, never stored."""
+"""Rows of tokens as the trainer reads them, and a keyed permutation of rows that is computed when needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rows(NamedTuple):
 
     Attributes:
         tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
-        learn: bool (B, T), whether each target counts; None: all do.
+        learn: bool (B, T), whether each target counts; None: all targets count.
         begins: bool (B, T), whether each input begins a document that must not see the inputs before it; None: no input
             does.
         prefix: bool (B, T), whether each input belongs to its document's prefix, whose tokens all attend to each
@@ -71,7 +71,7 @@ def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
 def _feistel(
     value: NDArray[np.uint64], high: np.uint64, wide: np.uint64, keys: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """Apply rounds that add a hash of one half to the other, modulo its size, so that each round can be undone."""
+    """Apply invertible rounds, each of which adds a hash of one half to the other half, modulo its size."""
     half, shift = np.uint64(32), value // wide
     moved, other, size, other_size = shift, value - shift * wide, high, wide
     for key in keys:

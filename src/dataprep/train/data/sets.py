@@ -2,7 +2,7 @@
 
 The order of training rows follows from seed, step, rank, number of ranks and shards alone, so a checkpoint stores only
 the step. Sample s of a run is a row of one of its sets (`mixture`); each set's rows are in the order of a keyed
-permutation, which is computed, never stored. The layout defines the rows (`layouts`).
+permutation, which is computed on demand. The layout defines the rows (`layouts`).
 """
 
 from __future__ import annotations
@@ -248,8 +248,8 @@ def val_rows(
 
     They are the same rows in every call, spread over the split.
 
-    The last batch is filled up with rows whose targets are ignored, since torch.compile compiles again for another
-    shape.
+    The last batch is filled up with rows whose targets are ignored, because torch.compile would compile again for a
+    smaller batch.
 
     - objective: function that changes the rows read; None: no change.
     """

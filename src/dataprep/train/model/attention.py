@@ -19,15 +19,15 @@ from .positions import positions_of, rotate
 
 
 class Sight(NamedTuple):
-    """What a layer's attention is told about the tokens of a pass.
+    """Facts about the tokens of a pass that a layer's attention needs.
 
     Attributes:
         allowed: attention mask (see `masks.attend`).
         rope: rotary positions (see `rotate`); None if the layer has none.
-        position: the offset of each token in its document, int64 (B, T); None: in its row, without a cache.
+        position: the offset of each token in its document, int64 (B, T); None: the offset in its row, without a cache.
         places: the positions of tokens and keys in their rows, (B, T) and (B, S), for biases of scores; None: 0, 1 ...
-        cached: the layer's store, the slots of the tokens, which then attend to the tokens in the store too, and what
-            they see; None: there is no cache.
+        cached: the layer's store, the slots of the tokens, and what the tokens see; tokens then attend to the store
+            too. None: there is no cache.
     """
 
     allowed: Any = None
@@ -70,12 +70,12 @@ class Attention(Layers):
 
     @classmethod
     def flops(cls, config: ModelConfig) -> int:
-        """Return the operations per token of a training step, besides the matrices: scores and sums, forth and back."""
+        """Return the operations per token of a training step, except matrices: scores and sums, in both passes."""
         return 12 * config.n_heads * config.d_head * config.context
 
     @classmethod
     def kept(cls, config: ModelConfig) -> int:
-        """Return the numbers that a cache keeps of one row of `config.context` tokens."""
+        """Return how many numbers a cache keeps for one row of `config.context` tokens."""
         return 2 * store_of(config).slots_of(config) * config.kv_heads * config.d_head
 
     def cache(self, batch: int, device: torch.device, dtype: torch.dtype) -> KeyValues:

@@ -1,7 +1,7 @@
-"""Cache for text generation: what attention keeps of the tokens processed so far, per layer and row.
+"""Cache for text generation: the data that attention keeps about the tokens processed so far, per layer and row.
 
 Each layer has a store, which owns its tensors, the positions of the tokens in it, and the mask: generating a text token
-by token gives the scores of one pass over all of it.
+by token yields the same scores as one pass over the whole text.
 """
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
@@ -19,7 +19,7 @@ from dataprep.train.shape import ModelConfig
 
 
 class New(NamedTuple):
-    """The new tokens of a pass on the CPU: T of them in each of B rows, the last of which may be padding.
+    """The new tokens of a pass, on the CPU: T tokens in each of B rows, of which the last ones may be padding.
 
     Attributes:
         held: int64 (B), the tokens of each row before.
@@ -40,12 +40,12 @@ class New(NamedTuple):
 
 
 class View(NamedTuple):
-    """What the new tokens see of a store, which has S tokens for them.
+    """The part of a store, S tokens, that the new tokens of a pass see.
 
     Attributes:
-        allowed: bool (B, 1, T, S), whether a new token may attend to a token; None if plain causal attention is right.
+        allowed: bool (B, 1, T, S), whether a new token may attend to a token; None if plain causal attention suffices.
         writes: int64 (3, N), the row, number and slot of each new token to store; None: there are slots for all.
-        keys: int64 (B or 1, S), the position of each token of the store in its row; None: the layer asks for none.
+        keys: int64 (B or 1, S), the position of each token of the store in its row; None: the layer needs no positions.
     """
 
     allowed: Tensor | None
@@ -94,9 +94,9 @@ class KeyValues:
 
 
 class Ring(KeyValues):
-    """Tensors of the first and the last tokens of B rows, for a layer that attends to no others.
+    """Tensors of the first and the last tokens of B rows, for a layer that attends only to these.
 
-    The first `Sees.sinks` tokens stay; of the others, a new one replaces the oldest.
+    The first `Sees.sinks` tokens are kept; a new token replaces the oldest of the others.
     """
 
     @staticmethod
@@ -160,7 +160,7 @@ class Slots:
 
 
 class Cache:
-    """What all layers keep of the tokens of `batch` rows.
+    """The stores of all layers for the tokens of `batch` rows.
 
     Attributes:
         lengths: the number of tokens stored in each row.

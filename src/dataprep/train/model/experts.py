@@ -1,4 +1,4 @@
-"""Experts: feed-forward layers, of which each token uses the few that a router chooses (Shazeer et al. 2017)."""
+"""Experts: feed-forward layers; a router chooses a few of them for each token (Shazeer et al. 2017)."""
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .linear import Linear
 
 
 class Experts(nn.Module):
-    """`experts` feed-forward layers, of which each token uses `experts_used`, and `experts_shared` that all use.
+    """`experts` feed-forward layers, of which each token uses `experts_used`; all tokens use `experts_shared` more.
 
     The outputs are weighted by the router's probabilities, which are divided by their sum over the chosen experts
     (Mixtral), or by the probability of a single one (Switch). No token is dropped.
@@ -46,8 +46,9 @@ class Experts(nn.Module):
         """Return (output, (B, T, D), for an input (B, T, D); in training, the losses of the router, a scalar).
 
         The losses are `balance` times the number of experts times the sum over experts of (share of the tokens that use
-        it) * (mean probability), which is 1 if all are used equally (Switch, Fedus et al. 2021); and `router_z` times
-        the mean square of the logarithm of the sum of exponentials of a token's scores (ST-MoE, Zoph et al. 2022).
+        it) * (mean probability), which is 1 if all experts are used equally (Switch, Fedus et al. 2021); and `router_z`
+        times the mean square of the logarithm of the sum of exponentials of a token's scores (ST-MoE, Zoph et al.
+        2022).
         """
         x_ND, n = x_BTD.flatten(0, 1), self.config.experts
         logits_NE = F.linear(x_ND.float(), self.router.weight.float())

@@ -88,7 +88,7 @@ class GPT(nn.Module):
         self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None,
         call: Callable[..., tuple[Tensor, Tensor | None]] | None = None,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Return (the result of `hidden`, the sum of the blocks' losses besides that of tokens); None: there are none.
+        """Return (the result of `hidden`, the sum of the blocks' further losses, None if there are none).
 
         A loss of a block, such as one that balances experts, is a mean over the tokens of this pass, a scalar.
         """
@@ -116,7 +116,7 @@ class GPT(nn.Module):
         return self.norm(x_BTD), extra
 
     def _mask(self, sees: Sees, is_scored: bool, ids_BT: Tensor, mask: Mask | None) -> Any:  # noqa: FBT001
-        """Return the mask of layers with a rule; those without one need none in rows that have none."""
+        """Return the mask for layers with a rule; in rows without a mask, layers without a rule need none."""
         return None if mask is None and sees == CAUSAL and not is_scored else masks.of_layer(sees, mask, ids_BT)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> tuple[Tensor, Tensor | None]:
@@ -176,7 +176,7 @@ class GPT(nn.Module):
 
 
 def capped(logits: Tensor, softcap: float | None) -> Tensor:
-    """Return scores between -softcap and softcap: softcap * tanh(score / softcap); None leaves them as they are."""
+    """Return scores between -softcap and softcap: softcap * tanh(score / softcap); None leaves them unchanged."""
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 

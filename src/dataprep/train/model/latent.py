@@ -17,7 +17,7 @@ from .positions import positions_of, rotate
 
 
 class LatentAttention(Attention):
-    """Attention of which a cache keeps, per token, a vector of `latent` numbers and one rotated key for all heads.
+    """Attention whose cache stores, per token, a vector of `latent` numbers and one rotated key for all heads.
 
     Queries and keys have `d_head` channels per head without position, and `rotated_width` more that are rotated.
     """
@@ -56,7 +56,7 @@ class LatentAttention(Attention):
 
     @classmethod
     def kept(cls, config: ModelConfig) -> int:
-        """Return the numbers that a cache keeps of one row of `config.context` tokens."""
+        """Return how many numbers a cache keeps for one row of `config.context` tokens."""
         return store_of(config).slots_of(config) * ((config.latent or 0) + cls.rotated(config))
 
     def cache(self, batch: int, device: torch.device, dtype: torch.dtype) -> KeyValues:

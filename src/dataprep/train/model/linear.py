@@ -16,9 +16,9 @@ STD = 0.02  # of the embedding, as in GPT-2
 class Linear(nn.Linear):
     """A linear layer, (..., n_in) to (..., n_out), that computes in its input's type.
 
-    Weights start with standard deviation 1/sqrt(n_in), a bias with 0. For a layer whose output is added to the residual
-    stream, `n_residual` is the number of such layers in the model; the deviation is divided by sqrt(n_residual), so
-    that the variance of the stream does not grow with depth (GPT-2).
+    Weights are initialised with standard deviation 1/sqrt(n_in), a bias with 0. For a layer whose output is added to
+    the residual stream, `n_residual` is the number of such layers in the model; the deviation is divided by
+    sqrt(n_residual), so that the variance of the stream does not grow with depth (GPT-2).
 
     Attributes:
         share: the share of the tokens that it computes.
@@ -39,7 +39,7 @@ class Linear(nn.Linear):
 
 
 class Embedding(nn.Embedding):
-    """A matrix with a vector per token id; for speed, unused rows fill it up to a multiple of 64."""
+    """A matrix with a vector per token id, padded for speed with unused rows to a multiple of 64."""
 
     role = "embedding"
 
@@ -49,7 +49,7 @@ class Embedding(nn.Embedding):
 
 
 class Layers(nn.Module):
-    """A part of a block: its linear layers are those that its method `matrices` declares, by the same names."""
+    """A part of a block, whose linear layers have the names that its method `matrices` declares."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -1,8 +1,9 @@
-"""Attention masks: the documents of one row are separate, a prefix attends to itself, layers have rules of their own.
+"""Attention masks for separate documents in a row, prefixes with bidirectional attention, and rules of layers.
 
-A mask is made once per pass for all layers with one rule: on CUDA with Triton as a FlexAttention block mask, which
-skips blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_product_attention (FlexAttention does
-not train on the CPU). Rows with neither documents nor prefixes need no mask in layers without a rule.
+A mask is built once per pass for all layers with the same rule. On CUDA with Triton it is a FlexAttention block mask,
+which skips blocks without a visible pair. Elsewhere it is a dense boolean mask for scaled_dot_product_attention,
+because FlexAttention does not train on the CPU. Rows with neither documents nor prefixes need no mask in layers without
+a rule.
 """
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
@@ -29,8 +30,8 @@ class Mask(NamedTuple):
 
     Attributes:
         position: each input's offset in its document, int64 (B, T).
-        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask; without a layer's own
-            rule (see `of_layer`).
+        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask; rules of layers are not
+            included (see `of_layer`).
         first: the place in its row of the first input of an input's document, int64 (B, T).
         prefix: whether an input belongs to its document's prefix, bool (B, T).
     """
@@ -43,7 +44,7 @@ class Mask(NamedTuple):
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
-        """Return the mask in which an input attends to its document up to itself, and one in a prefix to all of it.
+        """Return the mask in which an input attends to its document up to itself, or, in a prefix, to the whole prefix.
 
         Args:
             begins_BT: bool (B, T), whether the input begins a document; None: each row is one document.
@@ -105,7 +106,7 @@ def attend(
     B rows, H query heads, C channels. Each of the K key heads serves H / K query heads.
 
     - allowed: a dense mask or a BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
-    - bias: what is added to scores; None: nothing.
+    - bias: the term that is added to scores; None: nothing.
     - places: the positions of queries (B, T) and keys (B, S) for `bias`; None: 0, 1, 2 ...
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
@@ -149,7 +150,7 @@ def _biased(
 
 
 def _fast(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of FlexAttention, compiled: uncompiled, both of them store every pair.
+    """Return a compiled function of FlexAttention; uncompiled, these functions store every pair.
 
     In a model that torch is compiling, it is the function itself, since it becomes a part of that graph.
     """

@@ -1,8 +1,8 @@
 """NF4: frozen matrices in 4 bits per weight, decoded for each product (QLoRA, Dettmers et al. 2023).
 
 A block of 64 weights is divided by its largest absolute value, and each weight is replaced by the nearest of 16 values,
-the quantiles of a normal distribution. Two of these codes are a byte, and a block's divisor is a bfloat16, so a weight
-takes 4.25 bits (0.53 bytes). Plain torch does all of it: no package besides torch is needed.
+the quantiles of a normal distribution. Each byte contains two of these 4-bit codes, and a block's divisor is a
+bfloat16, so a weight takes 4.25 bits (0.53 bytes). Only torch is needed, no other package.
 """
 
 # mypy: disable-error-code=no-any-return
@@ -99,7 +99,7 @@ def _decode(x: Tensor, codes: Tensor, divisors: Tensor, values: Tensor, rows: in
 
 @torch.library.custom_op("dataprep::nf4_product", mutates_args=())
 def _product(x: Tensor, codes: Tensor, divisors: Tensor, values: Tensor, rows: int, columns: int) -> Tensor:
-    """Return x times the transposed matrix. For torch.compile it is one operation, of which nothing is kept."""
+    """Return x times the transposed matrix. For torch.compile it is one operation that stores nothing."""
     return F.linear(x, _decode(x, codes, divisors, values, rows, columns))
 
 

@@ -1,6 +1,6 @@
 """Positions: vectors added to those of tokens, rotations of queries and keys, or numbers added to attention scores.
 
-`parts.POSITIONS` says which class computes which of them, and in which way it is used.
+`parts.POSITIONS` states the class that computes each kind, and the way it is used.
 """
 
 # mypy: disable-error-code=no-any-return
@@ -78,7 +78,7 @@ def rope_table(context: int, d_head: int, base: float, scaled: Tensor | float = 
 
 
 def _yarn(d_head: int, base: float, factor: float, before: int) -> tuple[Tensor, float]:
-    """YaRN (Peng et al. 2023): slow rotations are divided by the factor, fast ones stay, and scores are sharper."""
+    """YaRN (Peng et al. 2023): slow rotations are divided by the factor, fast ones are kept, and scores are sharper."""
     half = d_head // 2
     # The pairs that make 32 turns and 1 turn within the context before.
     fast, last = (d_head * math.log(before / (n * 2 * math.pi)) / (2 * math.log(base)) for n in (32, 1))
@@ -101,7 +101,7 @@ assert tuple(SCALED) == SCALINGS, "the setting has other names"
 
 
 class Alibi(nn.Module):
-    """Scores that fall with the distance, in each head with another slope (ALiBi, Press et al. 2022)."""
+    """Scores that fall with the distance, with a different slope in each head (ALiBi, Press et al. 2022)."""
 
     slopes: Tensor
 
@@ -113,12 +113,12 @@ class Alibi(nn.Module):
         self.register_buffer("slopes", torch.tensor(every), persistent=False)
 
     def forward(self, head: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        """Return what is added to the score of a query at position q and a key at k; the arguments broadcast."""
+        """Return the bias of the score of a query at position q and a key at k; the arguments broadcast."""
         return -self.slopes[head] * (q - k).abs()
 
 
 class Buckets(nn.Module):
-    """A learned score per head and distance; large distances share buckets that grow with them (Raffel et al. 2020)."""
+    """A learned score per head and distance; large distances share buckets of growing width (Raffel et al. 2020)."""
 
     role = "embedding"
 
@@ -127,7 +127,7 @@ class Buckets(nn.Module):
         self.weight = nn.Parameter(torch.empty(T5_BUCKETS, config.n_heads).normal_(std=STD))
 
     def forward(self, head: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        """Return what is added to the score of a query at position q and a key at k; the arguments broadcast."""
+        """Return the bias of the score of a query at position q and a key at k; the arguments broadcast."""
         near, distance = T5_BUCKETS // 2, (q - k).clamp(min=0)
         share = (distance.clamp(min=1) / near).log() / math.log(T5_FARTHEST / near)
         far = (near + (share * (T5_BUCKETS - near)).long()).clamp(max=T5_BUCKETS - 1)

@@ -1,4 +1,4 @@
-"""Attention rule of a model: which tokens attend to each other, in its training and in text generation."""
+"""Attention rule of a model: which tokens attend to each other, in training and in text generation."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class RunningAttention(Attention):
 
     @classmethod
     def kept(cls, config: ModelConfig) -> int:
-        """Return the numbers that a cache keeps of one row."""
+        """Return how many numbers a cache keeps for one row."""
         return config.n_heads * config.d_head * (config.d_head + 1)
 
     def cache(self, batch: int, device: torch.device, dtype: torch.dtype) -> KeyValues:  # noqa: ARG002 - sums are exact
@@ -83,7 +83,7 @@ def running(
 
     - q, k: positive; v: with a last channel of ones.
     - first_BT: the place of the first token of each token's document; negative: before these tokens.
-    - sums: those of the tokens before; None: there are none.
+    - sums: the sums of the tokens before; None: there are none.
     """
     found, t, has_sums = [], q_BHTC.shape[2], sums is not None
     for i in range(0, t, CHUNK):

@@ -1,8 +1,8 @@
-"""The back end with which torch computes attention: chosen by the device and the model, forced on request, and named.
+"""The back end with which torch computes attention: chosen by device and model, or forced, and reported.
 
-torch has four for `scaled_dot_product_attention`: "cudnn" and "flash" (for 16-bit numbers), "efficient", and "math",
-which stores every score and works everywhere. Rows with documents or prefixes on CUDA with Triton use FlexAttention
-instead ("flex"), which skips blocks without a visible pair (see `masks`).
+torch has four back ends for `scaled_dot_product_attention`: "cudnn" and "flash" (for 16-bit numbers), "efficient", and
+"math", which stores every score and works on every device. Rows with documents or prefixes on CUDA with Triton use
+FlexAttention instead ("flex"), which skips blocks without a visible pair (see `masks`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 def ranked(case: Case) -> list[str]:
     """Return the back ends that can compute a case, the fastest first; torch leaves out those that it lacks.
 
-    cuDNN is the fastest from Hopper on (compute capability 9), before that FlashAttention 2.
+    cuDNN is the fastest on Hopper and later GPUs (compute capability 9), FlashAttention 2 on earlier GPUs.
     """
     if case.device != "cuda":
         return ["flash", "math"] if case.device == "cpu" else []

@@ -1,4 +1,4 @@
-"""Open Apple's message database (SQLite) without changing it, and read its messages in the order of chats and times.
+"""Open Apple's message database (SQLite) without changing it, and read its messages ordered by chat and time.
 
 Small tables of numbers (order of messages, answers, reactions, files) are made in SQLite's temporary storage on disk,
 so memory does not grow with the number of messages. Columns that older versions of macOS and iOS lack are null.
@@ -51,8 +51,8 @@ class Decoder:
 def opened(url: str) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection to a database of messages; errors of SQLite become ReadError.
 
-    Raises ReadError if the file is not on this machine, is not such a database, or has changes that are in another
-    file.
+    Raises ReadError if the file is not on this machine, is not such a database, or has changes that are only in its
+    write-ahead log or rollback journal.
     """
     if not files.is_local(url) or files.is_compressed(url):
         msg = "a database must be a file on this machine that is not compressed; copy or unpack it first"

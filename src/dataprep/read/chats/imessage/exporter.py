@@ -7,8 +7,8 @@
     Tapbacks:
         Loved by Me
 
-The file has every answer twice: indented under the message that it answers, and again at its own time. The indented
-copy is counted, but is not a message. A line with the time and further words is a notice of the program Messages.
+The file contains every reply twice: indented under the message that it answers, and again at its own time. The indented
+copy is counted, but is not a message. A line with the time and further words is a notice of the Messages app.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HEADINGS = {"Tapbacks:", "Reactions:"}
 
 
 def first_line(line: str) -> tuple[FirstLine, bool] | None:
-    """Return a line that begins a message, parsed, and whether it is indented; None for other lines.
+    """Return the parsed first line of a message, and whether it is indented; None for other lines.
 
     The kind of a notice is "system", and its text is the rest of the line after the time. For a message, the next line
     states the author.

@@ -1,9 +1,9 @@
 """Reader of Apple's Messages (iMessage and SMS): `chat.db` of a Mac, `sms.db` of an iPhone, imessage-exporter's text.
 
-The owner of the device is called `me` ("Me", as in imessage-exporter). Other people are called by their phone numbers
-or e-mail addresses, since the database has no names. Reactions are counted in meta of the message that they belong to,
-and are dropped as `reaction`. Messages are in the order of chats and times, and the position is the number of the
-message in this order. Times of the database are UTC, those of text files the clock as written.
+The owner of the device is called `me` ("Me", as in imessage-exporter). Other people are identified by their phone
+numbers or e-mail addresses, since the database has no names. Reactions are counted in meta of the message that they
+belong to, and are dropped as `reaction`. Messages are ordered by chat and time, and the position is the index of the
+message in this order. Times of the database are UTC; times of text files are local times as written.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ def text_of(archived: bytes) -> str | None:
 
 
 def edits_of(summary: bytes) -> list[str] | None:
-    """Return all versions of the text of a message, oldest first, from the column message_summary_info.
+    """Return all versions of the text of a message, oldest first, from the `message_summary_info` column.
 
-    Returns [] if the message was unsent, and None if the column does not state edits, or cannot be decoded.
+    Returns [] if the message was unsent, and None if the column states no edits or cannot be decoded.
     """
     found: Any = None
     with contextlib.suppress(plistlib.InvalidFileException, ValueError, OverflowError, RecursionError, TypeError):

@@ -91,7 +91,7 @@ def timed(line: str) -> Timed | None:
 
 @dataclass
 class LineSurvey:
-    """The results of one pass over a file: whether it has tabs, the order of its dates, its names and its placeholders.
+    """The results of one pass over a file: whether it has tabs, its date order, its names and its placeholders.
 
     Attributes:
         title: the file's first line.
@@ -110,10 +110,10 @@ class LineSurvey:
     _lines: Counter[str] = field(default_factory=Counter)
 
     def name_of(self, rest: str) -> tuple[str, str]:
-        """Return (name, text) of a message in the desktop's form, in which a space separates them.
+        """Return (name, text) of a message in the desktop form, in which a space separates name and text.
 
-        A name is the first word. It also includes the second if at least three messages begin with the first word and
-        all of them continue with the second, and so on for further words.
+        The name is the first word. It also includes the second word if at least three messages begin with the first
+        word and all of them continue with the second, and so on for further words.
         """
         words = rest.split(" ", MAX_WORDS)
         n = 1
@@ -125,7 +125,7 @@ class LineSurvey:
         return " ".join(words[:n]), " ".join(words[n:])
 
     def add(self, rest: str) -> None:
-        """Count the beginnings of a line without tabs, one of which is a name.
+        """Count the beginnings (first one, two ... words) of a line without tabs; one of them is the name.
 
         Args:
             rest: the text after the time.

@@ -145,8 +145,8 @@ def _split(head: Timed, found: LineSurvey) -> tuple[str, str]:
 def is_line(head: bytes, url: str) -> bool:
     """Return whether `head`, the first bytes of the file `url`, is the beginning of a LINE export.
 
-    It must begin with [LINE], or with a date and a line with a time; so do diaries, so that without tabs, the name of
-    the file must begin with [LINE], as desktops name it.
+    It must begin with [LINE], or with a date and a line with a time. Diaries may begin like this too; therefore, if the
+    file has no tabs, its name must begin with [LINE], as the names of desktop exports do.
     """
     lines = [line.strip("\r ") for line in re.split(r"\r?\n|\r", head[:8_192].decode("utf-8", "replace"))]
     lines = [line for line in lines if line][:2]

@@ -1,11 +1,11 @@
 """Reader of Slack's exports, a zip or its folder: a file per channel and day, one document per message.
 
-People are called by their display names (or as `author=` states) in users.json; for people who are not in users.json,
-the profile in the message is used, or else the id. A channel is called by its name, a direct message by its members.
-Markup is replaced by the text that people saw. Messages of Slack itself (members join, a topic is set) are `system`,
-their author null. An answer in a thread replies to the thread's first message; in a folder, only to one of the same
-day, which is the same file. The position of a message is its byte offset in its file; in a zip, the files of messages
-count as if they were joined. Times are UTC.
+People are identified by their display names in users.json (or by the field that `author=` names). For people who are
+not in users.json, the profile in the message is used, or else the id. A channel has its own name; a direct message is
+named after its members. Markup is replaced by the text that people saw. Messages of Slack itself (members join, a topic
+is set) have the kind `system` and a null author. An answer in a thread replies to the thread's first message; in a
+folder, only if both are in the same file, that is, written on the same day. The position of a message is its byte
+offset in its file; in a zip, the files of messages count as if they were joined. Times are UTC.
 """
 
 from __future__ import annotations
@@ -143,6 +143,9 @@ class Slack(ChatReader):
         if not text and not attached:
             said = in_blocks(message.get("blocks"), names.users, names.channels)
             text = "\n".join([*([said] if said else []), *_attachments(message, names)])
+        comment = message.get("comment")
+        if not text and isinstance(comment, dict):
+            text = plain(str(comment.get("comment") or ""), names.users, names.channels)
         kind = kind_of_file(attached[0].get("name"), attached[0].get("mimetype")) if attached else "text"
         return MessageRow(text, author, time, kind, _meta(message, attached))
 
@@ -205,6 +208,11 @@ def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]
         parts = [*(one.get(name) for name in ("pretext", "title", "text")), *fields]
         said = [plain(str(part), names.users, names.channels) for part in parts if part]
         said += filter(None, [in_blocks(one.get("blocks"), names.users, names.channels)])
+        quoted = [
+            inner["message"] for inner in listed(one.get("message_blocks")) if isinstance(inner.get("message"), dict)
+        ]
+        if not said:
+            said += filter(None, (in_blocks(inner.get("blocks"), names.users, names.channels) for inner in quoted))
         yield from said or ([str(one["fallback"])] if one.get("fallback") else [])
 
 

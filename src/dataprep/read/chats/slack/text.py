@@ -11,6 +11,7 @@ ESCAPED = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 ENTITY = re.compile("|".join(ESCAPED))
 
 
+_INNER = ("title", "label", "description", "fields", "elements", "accessory")  # what a block has inside
 _INLINE = {"text", "link", "user", "channel", "usergroup", "broadcast", "emoji", "date", "color"}
 
 
@@ -60,5 +61,7 @@ def in_blocks(value: Any, users: Mapping[str, str], channels: Mapping[str, str])
         return plain(f"<#{value.get('channel_id')}>", users, channels)
     own = value.get("text") or value.get("url") if value.get("type") == "link" else value.get("text")
     said = plain(own, users, channels) if isinstance(own, str) else in_blocks(own, users, channels)
-    inner = (in_blocks(value.get(name), users, channels) for name in ("title", "fields", "elements", "accessory"))
-    return "\n".join(filter(None, (said, *inner)))
+    inner = [in_blocks(value.get(name), users, channels) for name in _INNER]
+    rows = value.get("rows") if isinstance(value.get("rows"), list) else ()
+    cells = ([in_blocks(cell, users, channels) for cell in row] for row in rows if isinstance(row, list))
+    return "\n".join(filter(None, (said, *inner, *map("\t".join, cells))))

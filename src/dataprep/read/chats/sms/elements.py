@@ -1,8 +1,8 @@
 """Stream the elements of SMS Backup & Restore's XML with expat, in the memory of the largest element.
 
-The app writes an emoji as two numeric references to surrogates, and control characters as they are; XML allows
-neither, so both are repaired in the bytes before expat reads them. Documents with a DOCTYPE are rejected, so that no
-entity is ever declared or expanded.
+The app writes an emoji as two numeric references to surrogates, and control characters unescaped. XML allows neither,
+so both are repaired in the bytes before expat reads them. Documents with a DOCTYPE are rejected, so that no entity is
+ever declared or expanded.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _refuse_utf16(head: bytes, url: str) -> None:
 
 
 def _cut(data: bytes) -> int:
-    """Return how many bytes of a chunk can be repaired without the next: no reference or pair is cut."""
+    """Return the length of the longest prefix of a chunk that cuts no reference and no pair."""
     cut = data.find(b"&", max(0, len(data) - HELD))
     cut = len(data) if cut < 0 else cut
     high = LAST_HIGH.search(data, max(0, cut - HELD), cut)
@@ -116,7 +116,7 @@ def _parser(found: list[Element], url: str, backup: Backup) -> expat.XMLParserTy
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            msg = "its elements are nested, as no backup's are; make the backup again"
+            msg = "its elements are nested too deeply for a backup; make the backup again"
             raise ReadError(msg, url, parser.CurrentByteIndex)
         if depth == 1:
             _check_root(tag, url)

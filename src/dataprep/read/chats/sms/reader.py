@@ -1,10 +1,10 @@
 """Reader of SMS Backup & Restore's XML: one document per text message (SMS), multimedia message (MMS) or call.
 
-The file has no name for the owner of the phone, who is called `me`. Other people have the contact's name, or their
-number if it is not in the contacts; the names are collected in a first pass, since the sender of a message to a group
-is stated by number. A chat is called by its other members. Times are UTC. Drafts were never sent, and are dropped. The
-position of a message is its number in the file. Messages are in the order of the file, which is not always that of
-time: MMS may follow after all SMS.
+The file does not name the owner of the phone, who is called `me`. Other people have the contact's name, or their number
+if it is not in the contacts. The names are collected in a first pass, since the sender of a group message is stated by
+number. A chat is named after its other members. Times are UTC. Drafts are dropped, because they were never sent. The
+position of a message is its number in the file. Messages keep the order of the file, which is not always chronological:
+all MMS may follow after all SMS.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Sms(ChatReader):
                 yield batch_of(rows, chats, np.array(good), piece)
         stats.count("sms.repaired", backup.n_repaired)
         if backup.stated not in {None, n}:
-            log.warning("%s: the file states %d messages and has %d; it may be incomplete", piece.url, backup.stated, n)
+            log.warning("%s: the file states %d messages but has %d; it may be incomplete", piece.url, backup.stated, n)
         trust.close()
 
     def _row(self, one: Element, names: Mapping[str, str]) -> tuple[MessageRow | None, str]:

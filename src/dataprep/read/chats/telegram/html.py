@@ -1,10 +1,10 @@
 """Reader of Telegram Desktop's pages (`messages.html`, `messages2.html` ...), with the columns of its JSON.
 
 One program writes all pages in one form, with angle brackets in texts escaped, so messages are split at their opening
-tags and parsed with regular expressions. A message of the class `joined` has the author of the message before. Lines of
-the platform have no time: they get the time of the message before, or the date of the line above them. Lines that state
-a date are counted, but are not messages. A page has about 1,000 messages and is read whole; the position is the byte
-offset.
+tags and parsed with regular expressions. A message of the class `joined` has the same author as the message before.
+Lines of the platform have no time; they get the time of the message before, or the date in the line above them. Lines
+that state a date are counted, but are not messages. A page has about 1,000 messages and is read whole; the position is
+the byte offset.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[B
             good.append(m.start())
             numbers.append(number(m[2].decode()))
             answered.append(reply)
+            if row.kind == "text" and not row.text:
+                stats.count("empty_text")
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     refuse(bad, piece, stats, trust, good)
     stats.count("date_lines", page.days)
@@ -180,5 +182,5 @@ def _content(block: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _file(name: str | None) -> dict[str, Any]:
-    """Return meta with the file's name; None as name if the export left the file out and the text is its caption."""
+    """Return meta with the file's name, which is None if the export left the file out and the text is its caption."""
     return {"file": html.unescape(name) if name else None}

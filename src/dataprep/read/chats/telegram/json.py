@@ -1,10 +1,11 @@
 """Reader of Telegram Desktop's `result.json`, of one chat or a whole account, streamed: one document per message.
 
 `html.py` reads its pages (`messages.html`). `text` is the message without formatting, a poll's question and answers, a
-contact's name and number, or a location. A sticker's emoji is in meta. For messages of the platform (`type: service`)
-the text is actor and action, `Ilse: invite_members Greta`, the author null and the kind `system`; a call has its caller
-as author. A deleted account has no name: its number is used (`user42`). Time is `date`, the clock of the exporting
-machine, or UTC if there is only `date_unixtime`. A reply refers to an earlier message of the same chat.
+contact's name and number, or a location. A sticker's emoji is in meta. For messages of the platform (`type: service`),
+the text is actor and action, as in `Ilse: invite_members Greta`, the author is null and the kind is `system`. The
+author of a call is the caller. A deleted account has no name: its number is used (`user42`). Time is `date`, the clock
+of the exporting machine, or UTC if there is only `date_unixtime`. A reply refers to an earlier message of the same
+chat.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 @dataclass(frozen=True, kw_only=True)
 class Telegram(JsonExport):
-    """Reads result.json and messages.html of Telegram; the column `chat` is the chat's name, or its number."""
+    """Reads result.json and messages.html of Telegram; the `chat` column is the chat's name, or its number."""
 
     PLATFORM: ClassVar[str] = "Telegram"
     FIELDS: ClassVar[frozenset[str]] = frozenset(FIELDS)
@@ -159,7 +160,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 def plain(text: Any) -> str:
     """Return the `text` of a message as one string; in the file it is a string, an object, or a list of these.
 
-    The text of an object is its field `text`; an object without it, and other values, are written as JSON.
+    The text of an object is its `text` field; an object without this field, and other values, are written as JSON.
     """
     if isinstance(text, list):
         return "".join(map(plain, text))

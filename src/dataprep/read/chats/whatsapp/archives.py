@@ -108,7 +108,7 @@ def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
     """Yield the chats in an exported file: one of a text file, or those of a zip, which stays open in the meantime.
 
     In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
-    neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
+    neither, the text files that begin like a chat are chats; other text files may be attachments. A zip's single text
     file is a chat.
 
     - stats: if given, the other files of a zip are recorded in it as unread.
@@ -159,8 +159,8 @@ def sniff_whatsapp(head: bytes, url: str) -> bool:
 def is_chat(data: bytes) -> bool:
     """Return whether `data`, the first bytes of a file, is the beginning of a WhatsApp chat.
 
-    It must begin with a header (date and time of a message), and a header must be followed by an author, or by a
-    message that WhatsApp writes itself.
+    The data must begin with a header (date and time of a message). A header must be followed by an author, or by a
+    message that WhatsApp itself writes.
     """
     data = data if b"\n" in data else data.replace(b"\r", b"\n")
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data

@@ -27,7 +27,7 @@ class Authors:
         self._spaced = self._close = 0  # lines in brackets with `NAME: TEXT`, and with `NAME:TEXT`
 
     def learn(self, data: npt.NDArray[np.uint8], found: Ints) -> tuple[list[str | None], Ints]:
-        """Remember the authors of a block; return its different authors (None: no name), and the index for each row.
+        """Store the authors of a block; return its distinct authors (None: no name), and each row's index into them.
 
         Args:
             data: the bytes of the block.
@@ -49,7 +49,7 @@ class Authors:
         return close(data, rows) if self._close > self._spaced else rows
 
     def of(self, data: npt.NDArray[np.uint8], rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """Return the authors of messages (null for WhatsApp), and whether each message has an author.
+        """Return the authors of messages (null if WhatsApp wrote the message), and whether each message has an author.
 
         - rows: as `found` of `learn`.
         """

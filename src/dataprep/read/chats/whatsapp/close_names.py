@@ -1,4 +1,4 @@
-"""Kernel that finds authors without a blank after their colon in headers in brackets: `[2026/7/9 02:28:09] Bee:Hi`.
+"""Kernel that finds authors without a blank after the colon, after bracketed headers: `[2026/7/9 02:28:09] Bee:Hi`.
 
 An export writes either `NAME: TEXT` or `NAME:TEXT`; `authors.py` decides by the more frequent form.
 
@@ -19,7 +19,8 @@ SPACED, CLOSE = 1, 2  # what follows the first colon: a blank or the end of the 
 def close_names(data: Bytes, rows: Ints, wanted: Ints) -> None:
     """Write for each row of `scan` to wanted[row]: SPACED, CLOSE, or 0 if there is no header in brackets or no name.
 
-    The first colon of the line ends the name. A number before it (a time), and two slashes after it (a URL), are none.
+    The first colon of the line ends the name. There is no name if a number precedes the colon (a time), or if two
+    slashes follow it (a URL).
     """
     for row in range(len(rows)):
         wanted[row] = 0

@@ -1,4 +1,4 @@
-"""The end of a truncated WhatsApp export: half a character or half a header, which are removed."""
+"""Clean the end of a truncated WhatsApp export: remove half a character or half a header."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that begin messages (headers).
+"""Decide, from a whole WhatsApp export, the order of day and month, and which lines begin messages (headers).
 
 One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Headers of one form have the same order
-of day and month, or several orders in turn if exports of several phones were joined in one file. The dates must be
-valid in an order; of several valid orders, the one with the smallest jumps in time is used: 05/03 and 06/03 are either
-consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit between
-those of the lines around them.
+of day and month, or several orders in turn if exports of several phones were joined in one file. Orders in which dates
+are not valid are excluded. Of several valid orders, the one with the smallest jumps in time is used: 05/03 and 06/03
+are either consecutive days or a month apart. If only few lines have a form, they are quotations, unless their times fit
+between those of the lines around them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Survey:
         self.lines += len(found)
 
     def plan(self, wanted: str | None = None) -> DateOrders:
-        """Decide which forms of lines are message headers, and on the orders of day, month and year in each form.
+        """Decide which forms of lines are message headers, and the orders of day, month and year in each form.
 
         Args:
             wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the
@@ -140,7 +140,7 @@ class Survey:
 
 
 def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
-    """Return the number of lines of each form, and the forms that need no proof: the first, and long runs of lines."""
+    """Return the number of lines per form, and the forms that are accepted at once: the first, and long runs."""
     if not len(forms):
         return {}, []
     starts = np.flatnonzero(np.r_[True, forms[1:] != forms[:-1]])
@@ -183,7 +183,7 @@ def _orders(runs: Ints, counts: Ints, wanted: str | None) -> list[Order]:
 
 
 def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: int) -> bool:
-    """Return whether a date is possible in the best order only, or time is far steadier in it over three dates."""
+    """Return whether a date is valid in the best order only, or times are far steadier in it over three dates."""
     others = [i for i in range(len(costs)) if i != best]
     if all((possible[best] & ~possible[i]).any() for i in others[:1]):
         return True
@@ -191,7 +191,7 @@ def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: 
 
 
 def _cost(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> float:
-    """Return the days between neighbouring dates, doubled if time runs backwards, plus a cost per impossible date."""
+    """Return the days between neighbouring dates (doubled if time runs backwards), plus a cost per impossible date."""
     steps = np.clip(np.diff(days[possible]), -MAX_STEP, MAX_STEP)
     return float(np.where(steps < 0, -2 * steps, steps).sum() + IMPOSSIBLE * weights[~possible].sum())
 
@@ -239,7 +239,7 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
 
 
 def _times(runs: Ints, plan: DateOrders) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    """Return the first and last time of every run, and whether the plan reads it."""
+    """Return the first and last time of every run, and whether the plan accepts its form as a header."""
     found = np.zeros((len(runs), S.FIELDS), np.int64)
     found[:, S.START], found[:, S.FORM : S.C + 1], found[:, S.SECONDS] = runs[:, 0], runs[:, 1:5], runs[:, 5]
     first, which = plan.times(found, 0)
@@ -287,5 +287,5 @@ def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> D
 
 
 def written(run: Ints) -> str:
-    """Return the date of `run`, a row of the arrays in `Survey`, as the file has it but without leading zeros."""
+    """Return the date of `run`, a row of the arrays in `Survey`, as written in the file but without leading zeros."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

@@ -217,7 +217,7 @@ def read_time(data: Bytes, i: int) -> tuple[int, int, int, bool]:
 
 @kernel
 def read_hour(hour: int, half: int) -> int:
-    """Return the hour of 24, or -1 if there is no such hour; some phones write 00:04 AM, and 22:35 PM."""
+    """Return the hour, 0 to 23, or -1 if it is not valid; some phones write 00:04 AM, and 22:35 PM."""
     if half in (AM, PM, NOON, NIGHT) and hour <= 12:
         afternoon = half == PM or (half == NOON and hour not in (10, 11)) or (half == NIGHT and 5 < hour < 12)
         return hour % 12 + 12 * afternoon

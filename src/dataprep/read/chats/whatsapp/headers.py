@@ -4,10 +4,10 @@ To support a language, add its words for the halves of the day to `HALVES`; full
 quote signs and ASCII capitals do not matter. Words for shorter parts of the day are in `day_words.py`.
 
 People also quote messages, and a quoted header looks exactly like one of the file (`DoubtfulLines`). A line that looks
-like a header is doubtful if it has no author and is not WhatsApp's own, or if its author has no other line in the file.
-A doubtful line is text if its time is a day or more outside the times of the lines around it; the time of a real
-message fits, even that of the first of another export. In a file of few lines, or if the times are not in order, all
-doubtful lines are messages.
+like a header is doubtful if it has no author and was not written by WhatsApp, or if its author has no other line in the
+file. A doubtful line is text if its time is a day or more outside the times of the lines around it. The time of a real
+message fits between them, even at the start of an appended export. In a file of few lines, or if the times are not in
+order, all doubtful lines are messages.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _meanings() -> dict[str, int]:
 
 
 def _forms(word: str) -> Iterator[str]:
-    """Yield a word in small, capital and title letters, with each sign for quotes, with and without Arabic vowels."""
+    """Yield a word in lower, upper and title case, with each form of quote sign, with and without Arabic vowels."""
     words = {word, word.translate(ARABIC_VOWELS)} - {""}
     for signs in QUOTES:
         words |= {w.replace(old, new) for w in words for old in signs if old in w for new in signs}

@@ -2,7 +2,7 @@
 
 Only whole phrases decide, never a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
 everything it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
-Most messages are plain text: a kernel hashes the first line of each and looks it up, and only its hits are examined,
+Most messages are plain text: a kernel looks up a hash of the first line of each message. Only its hits are examined,
 once per distinct text.
 """
 
@@ -158,7 +158,8 @@ def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
 def is_system(candidate_author: str) -> bool:
     """Return whether `candidate_author`, the text before a colon, is the start of a line that WhatsApp itself wrote.
 
-    In any language an unclosed quotation mark is a sign of such a line: the colon is part of a quoted group name.
+    In any language, an unclosed quotation mark indicates such a line, because the colon is then part of a quoted group
+    name.
     """
     line = candidate_author.translate(NO_MARKS).strip(SPACES)
     return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
@@ -173,7 +174,7 @@ class Examined(NamedTuple):
 
 
 def _one(said: str, *, speaks: bool, marked: bool, edit_marks: frozenset[str] = frozenset()) -> Examined:
-    """Return the result for one message; said has its direction marks.
+    """Return the result for one message; `said` includes its direction marks.
 
     - marked: whether the export has direction marks.
     """
@@ -247,7 +248,7 @@ def _call(whole: str, *, ios: bool) -> str:
 
 
 def _block(said: str, whole: str) -> str:
-    """Return the kind of a message of several parts, each after a word and a colon: places, polls, events."""
+    """Return the kind of a message with several parts, each introduced by a word and a colon: places, polls, events."""
     head, _, rest = whole.partition(":")
     kind = BEGINS.get(head.strip(SPACES), "")
     if kind == "location":
@@ -264,7 +265,7 @@ def _block(said: str, whole: str) -> str:
 def _attached(line: str, *, ios: bool, first: bool) -> str:
     """Return the name of the attached file that a line states, or "".
 
-    - first: nothing precedes the line.
+    - first: whether the line is the first one.
     """
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:

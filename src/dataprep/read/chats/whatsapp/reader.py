@@ -1,9 +1,9 @@
 """Reader of WhatsApp's exported chats (`.txt`, or the phone's `.zip`) in any language: one document per message.
 
-The file is read twice. The first pass collects the dates, which decide on the order of day and month, and on the lines
+The file is read twice. The first pass collects the dates, which determine the order of day and month, and the lines
 that begin messages (headers, `dates.py`). The second pass reads the messages; a line that is not a header continues the
 message before. A quoted header is text if no other line has the same form, if its date is impossible, or if its author
-is unknown and its time does not fit (`headers.py`); other quoted headers become messages.
+is unknown and its time does not fit (`headers.py`). All other quoted headers become messages.
 
 The position is the byte offset of the message's first byte; the chats of a zip count as if they were joined. At the
 end of a truncated file, half a character or half a header is removed and counted.
@@ -171,7 +171,7 @@ class _Chat:
         return survey, first_line
 
     def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
-        """Remember the authors, and the lines that seem to have none."""
+        """Store the authors, and the lines that seem to have no author."""
         names, codes = self.authors.learn(data, found)
         plain = np.array([name is None for name in names], np.bool_)[codes]
         unnamed = np.flatnonzero(plain)
@@ -184,7 +184,7 @@ class _Chat:
         self.marked = self.marked or S.marked(data, begin, found[:, S.LINE_STOP])
 
     def _state(self, plan: DateOrders) -> None:
-        """Log and count how dates are read."""
+        """Log and count the orders in which dates are read."""
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
@@ -236,7 +236,7 @@ class _Chat:
     def _messages(
         self, held: _Held | None, block: npt.NDArray[np.uint8], found: Ints, times: Ints, start: int
     ) -> Iterator[Batch]:
-        """Yield the open message and all but the last that begin in a block, as batches."""
+        """Yield the open message, and all messages that begin in a block except the last, as batches."""
         before = b"".join(held.data or []) if held else b""
         last = int(found[-1, S.START]) if len(found) else 0
         first = int(found[0, S.START]) if len(found) else 0

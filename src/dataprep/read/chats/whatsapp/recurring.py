@@ -1,8 +1,8 @@
 """Recognise WhatsApp's placeholders in unknown languages: texts of a certain form that several authors have sent.
 
-A message that is one text in angle brackets (`<...>`, or U+2039 and U+203A), or that begins with the direction mark
-U+200E, is WhatsApp's own if several authors of the chat have sent the same text. If the text is not in the tables of
-`placeholders.py`, the kind of the message is `file`.
+Two forms of message are considered: one text in angle brackets (`<...>`, or U+2039 and U+203A), and a text that begins
+with the direction mark U+200E. Such a message is WhatsApp's own if several authors of the chat have sent the same text.
+If the text is not in the tables of `placeholders.py`, the kind of the message is `file`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kernels that read a message header of which all but the digits equals the header before, as most headers do.
+"""Kernels that read a message header which equals the header before except for the digits, as most headers do.
 
-Reading a header in any language takes 200 ns. Here its bytes are compared with those of the header before, eight at a
-time, and only its numbers are read, in 20 ns; any other header is left to `scan.py`.
+Reading a header in an arbitrary language takes 200 ns. Here its bytes are compared with the header before, eight at a
+time, and only its numbers are read, which takes 20 ns. Any other header is left to `scan.py`.
 
 Slow reference for the tests: tests/twins/whatsapp_headers.py
 """
@@ -60,8 +60,8 @@ def remember(data: Bytes, span: tuple[int, int], half: int, time_at: int, form: 
     - half: the half of the day that it names.
     - time_at: the number of numbers before the time.
     - form: uint64[2, WORDS], the bits to compare, and the bits wanted.
-    - places: int64[ROWS, 2], begin and end of each number. A header that is long, does not end in a space, or has other
-      digits than ASCII's gets no form.
+    - places: int64[ROWS, 2], begin and end of each number. No form is stored for a header that is long, does not end in
+      a space, or has digits other than ASCII digits.
     """
     start, stop = span
     form[:] = NONE

@@ -1,9 +1,9 @@
 """Kernels that find lines of a WhatsApp export that look like headers, with their numbers and words, in one pass.
 
-A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon; after a date that
-a dot ends, also before a blank and `NAME: ` ("13. 6. 2018. 21:25:15 Bee: hi"). The whole file
-decides which of these lines are headers (`dates.py`); a table of hashes gives the meaning of words (`headers.py`). All
-functions stop at a line feed, and every line has one.
+A header is a date and a time, in either order, in brackets or followed by a dash, a colon or a semicolon. If the date
+ends with a dot, the header may also be followed by a blank and `NAME: ` ("13. 6. 2018. 21:25:15 Bee: hi"). The whole
+file decides which of these lines are headers (`dates.py`); a table of hashes gives the meaning of words (`headers.py`).
+All functions stop at a line feed, and every line has one.
 
 Slow reference for the tests: tests/twins/whatsapp_headers.py
 """
@@ -114,7 +114,7 @@ def _read(data: Bytes, start: int, keys: Keys, codes: Ints, out: Ints, form: Wor
 
 @kernel
 def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
-    """Return the kind of header end at i (-1: none), and where the message begins."""
+    """Return the kind of header end at i (-1: none), and the offset at which the message begins."""
     c = data[i]
     if bracket:
         if c != 93:
@@ -165,7 +165,7 @@ def _name(data: Bytes, out: Ints) -> None:
 
 @kernel
 def line_end(data: Bytes, i: int) -> int:
-    """Return the position of the first line feed from i on; eight bytes at a time, also beyond the line feed."""
+    """Return the position of the first line feed from i on; reads eight bytes at a time, even beyond the line feed."""
     while True:
         word = load64(data, i) ^ FEEDS
         hit = (word - ONES) & ~word & HIGH
@@ -176,7 +176,7 @@ def line_end(data: Bytes, i: int) -> int:
 
 @kernel
 def _may_be_header(data: Bytes, i: int) -> bool:
-    """Return whether a line that begins with an ASCII letter has a digit soon, which most other lines do not."""
+    """Return whether a line that begins with an ASCII letter has a digit soon, unlike most lines of text."""
     c = data[i]
     if not (65 <= c <= 90 or 97 <= c <= 122):
         return c not in (9, 10, 13, 32)
@@ -241,7 +241,7 @@ def gather(
 
 @kernel
 def _copied(data: Bytes, start: int, stop: int, out: Bytes, n: int) -> int:
-    """Copy data[start:stop] to `out` from n on, without carriage returns at line ends; return where it ends there."""
+    """Copy data[start:stop] to `out` from n on, without carriage returns at line ends; return the end in `out`."""
     size = stop - start
     returns = np.uint64(size < 8)
     if size >= 8:
