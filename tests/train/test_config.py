@@ -82,12 +82,39 @@ def test_override_sets_fields_by_text():
     assert (config.lr, config.schedule, config.model.n_layers, config.micro_batch) == (3e-4, "wsd", 2, None)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("model.pattern=window,all", "model.reach=4"), ("model.attention=latent", "model.latent=8"),
+        ("model.rope_scaling=yarn", "model.rope_factor=4"), ("model.n_heads=7", "model.d_model=28"),
+        ("batch=7", "micro_batch=7"),
+    ],
+)  # fmt: skip
+def test_settings_that_need_each_other_are_set_together(settings):
+    """In any order; one alone is refused."""
+    assert preset("tiny").override(*settings) == preset("tiny").override(*reversed(settings)) != preset("tiny")
+    with pytest.raises(PlanError):
+        TrainConfig(micro_batch=4).override(settings[0])
+
+
+def test_the_option_set_may_be_repeated(tmp_path, shards, monkeypatch):
+    """Each with one setting or several."""
+    words = "--set steps=1 batch=2 --set model.d_model=16 --set model.n_layers=1 model.context=8 --set device=cpu"
+    monkeypatch.setattr(sys, "argv", ["train", str(shards.path), "--out", str(tmp_path), *words.split()])
+    assert main() == 0
+    config = TrainConfig.from_dict(load_model(tmp_path)[1]["config"])
+    assert (config.steps, config.batch, config.device) == (1, 2, "cpu")
+    assert (config.model.d_model, config.model.n_layers, config.model.context) == (16, 1, 8)
+
+
 def test_folders_by_name_are_a_mixture():
     """One folder stands alone; several have names, and one without is refused."""
     assert named(["work/a"]) == "work/a"
     assert named(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
     with pytest.raises(PlanError, match=r"\(web=work/a work/b\) must have different names; write NAME=FOLDER"):
         named(["web=work/a", "work/b"])
+    with pytest.raises(PlanError, match="^there are no shards; pass a folder"):
+        named([])
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError, StaleOutput  # noqa: E402
-from dataprep.train import checkpoint, load_model, preset, starting_config, train  # noqa: E402
+from dataprep.train import ModelConfig, checkpoint, load_model, preset, starting_config, train  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
 from dataprep.train.schedule import flat_until, lr_at, same_past  # noqa: E402
+from dataprep.train.start import check_shape  # noqa: E402
 from runs import SPEEDS  # noqa: E402
 
 
@@ -107,6 +108,14 @@ def test_a_longer_context_is_no_other_shape(shards, config, base, tmp_path):
     """No weight depends on it."""
     longer = replace(config.override("model.context=48"), steps=1)
     assert train(shards, out=tmp_path, config=longer, init_from=base, quiet=True).steps == 1
+
+
+def test_settings_without_weights_may_change_for_some_layers():
+    """Layers of other reaches and bases have the same weights; only what differs is named."""
+    shape = ModelConfig(pattern=("window", "all"), reach=(4, 8), rope_base=(1e4, 1e6))
+    check_shape("run", shape, replace(shape, reach=8, rope_base=1e4))
+    with pytest.raises(PlanError, match=r"another shape \(model.pattern was \('window', 'all'\), is window\)"):
+        check_shape("run", shape, replace(shape, pattern="window"))
 
 
 def test_learned_positions_fix_the_context(shards, config, tmp_path):

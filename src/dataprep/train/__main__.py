@@ -24,7 +24,9 @@ def main() -> int:
     )
     p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank updates of the --init-from model")
     p.add_argument("--dpo", type=float, metavar="BETA", help="train on preferences (DPO) with this beta, such as 0.1")
-    p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
+    p.add_argument(
+        "--set", nargs="*", action="extend", default=[], metavar="NAME=VALUE", help="change fields of the preset"
+    )
     p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
     p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
     p.add_argument("--start-over", action="store_true", help="replace the run in --out by a new one")

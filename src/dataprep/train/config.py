@@ -26,6 +26,8 @@ OTHER_PROJECTIONS = ("kv_a_proj_with_mqa", "kv_b_proj")
 """Those that models with the attention "latent" have besides; LoRA changes them if `lora_targets` names them."""
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
+MODEL = "model."
+"""The beginning of the names of settings of the model's shape."""
 
 RUN_ONLY = {
     "micro_batch",
@@ -323,25 +325,22 @@ class TrainConfig:
         >>> TrainConfig().override("lr=3e-4", "model.n_layers=2").model.n_layers
         2
         """
-        config = self
-        for setting in settings:
-            config = _set(config, setting)
-        return config
+        found = dict(map(self._parsed, settings))  # all at once: some are allowed only together
+        shape = {name.removeprefix(MODEL): value for name, value in found.items() if name.startswith(MODEL)}
+        own = {name: value for name, value in found.items() if not name.startswith(MODEL)}
+        return replace(self, model=replace(self.model, **shape), **own)
 
-
-def _set(config: TrainConfig, setting: str) -> TrainConfig:
-    name, equals, text = setting.partition("=")
-    if not equals or name not in config.flat():
-        known = ", ".join(config.flat())
-        msg = f"setting {setting!r} must be name=value with a name among {known}"
-        raise PlanError(msg)
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # what literal_eval may raise
-        value = text
-    if name.startswith("model."):
-        return replace(config, model=replace(config.model, **{name.removeprefix("model."): value}))
-    return replace(config, **{name: value})
+    def _parsed(self, setting: str) -> tuple[str, Any]:
+        """Return the name and the value of a text `name=value`."""
+        name, equals, text = setting.partition("=")
+        if not equals or name not in self.flat():
+            known = ", ".join(self.flat())
+            msg = f"setting {setting!r} must be name=value with a name among {known}"
+            raise PlanError(msg)
+        try:
+            return name, ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # what literal_eval may raise
+            return name, text
 
 
 assert RUN_ONLY.issubset(f.name for f in fields(TrainConfig)), "RUN_ONLY names a field that does not exist"

@@ -120,11 +120,7 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
 
 def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
     """Raise PlanError if a config has another shape than the earlier model in `where`, whose weights it takes."""
-    before, now = (
-        {**asdict(c), "d_ff": [layer.ff_width for layer, _ in c.kinds()], "n_kv_heads": c.kv_heads}
-        for c in (earlier, config)
-    )
-    before, now = ({**c, "d_ff": c["d_ff"][0] if len(c["d_ff"]) == 1 else c["d_ff"]} for c in (before, now))
+    before, now = ({**asdict(c), "d_ff": _widths(c), "n_kv_heads": c.kv_heads} for c in (earlier, config))
     free = _weightless(config)
     differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in free and before[n] != now[n]]
     if differences:
@@ -133,6 +129,12 @@ def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> Non
             "settings (--set) out, which keeps its shape, or in Python take it with starting_config(preset, init_from)"
         )
         raise PlanError(msg)
+
+
+def _widths(config: ModelConfig) -> int | list[int]:
+    """Return the width of the feed-forward layers, or that of each layer if they differ."""
+    every = [config.layer(i).ff_width for i in range(config.n_layers)]
+    return every if len(set(every)) > 1 else every[0]
 
 
 def _weightless(config: ModelConfig) -> set[str]:

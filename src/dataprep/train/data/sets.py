@@ -32,12 +32,15 @@ from .rows import IGNORE, Objective, Rows, permute
 _AHEAD = 1 << 20  # tokens read at once: small enough for the cache, many enough that Python's share is small
 Sets = Mapping[str, Shards | str | Path]
 
+NONE = "there are no shards; pass a folder that dp.encode wrote, or several by name"
+"""The message if there are no shards."""
+
 
 def named(folders: Sequence[str]) -> str | dict[str, str]:
     """Return the folders of command-line arguments FOLDER or NAME=FOLDER, as {name: folder}.
 
-    A single FOLDER without a name is returned as text. Raises PlanError if one of several folders has no name, or a
-    name is given twice.
+    A single FOLDER without a name is returned as text. Raises PlanError if there is no folder, one of several has no
+    name, or a name is given twice.
 
     >>> named(["web=work/web", "chat=work/chat"])
     {'web': 'work/web', 'chat': 'work/chat'}
@@ -46,6 +49,8 @@ def named(folders: Sequence[str]) -> str | dict[str, str]:
     if len(folders) > 1 and len(by_name) < len(folders):
         msg = f"several sets of shards ({' '.join(folders)}) must have different names; write NAME=FOLDER"
         raise PlanError(msg)
+    if not folders:
+        raise PlanError(NONE)
     return by_name or folders[0]
 
 
@@ -61,8 +66,7 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
             raise PlanError(msg)
     sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
     if not sets:
-        msg = "there are no shards; pass a folder that dp.encode wrote, or several by name"
-        raise PlanError(msg)
+        raise PlanError(NONE)
     first_name, first = next(iter(sets.items()))
     for name, other in sets.items():
         for what, mine, its in (
