@@ -30,9 +30,9 @@ def machine() -> str:
     The host name is not enough: containers share it that use the network of their machine, and so do copied machines.
     """
     found = [socket.gethostname()]
-    with contextlib.suppress(OSError):  # only Linux has these files
-        with open("/proc/sys/kernel/random/boot_id") as f:
-            found.append(f.read().strip())
+    with contextlib.suppress(OSError, ReadError):  # only Linux has these files
+        with files.open_raw("/proc/sys/kernel/random/boot_id") as f:
+            found.append(f.read().decode().strip())
         found.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(found)
 
