@@ -32,7 +32,7 @@ HEAD = 4_096  # bytes in which UTF-16 shows itself by zeros
 class Text(Reader):
     """Reads one document per file; files larger than `max_doc_bytes`, empty files and binary files are dropped."""
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     max_doc_bytes: int = MAX_DOC_BYTES
 
     def named(self, piece: Slice) -> str:

@@ -135,3 +135,13 @@ def test_stray_bytes_are_no_control_characters(codec) -> None:
         assert found is not None
         assert not any("\x7f" <= c <= "\x9f" for c in found.text), found.charset
         assert found.n_lost == found.text.count("\ufffd") > 0
+
+
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text", ["Пекарят не отвори магазина.", "لم يفتح الخباز متجره", "คนทำขนมปัง ไม่ได้", "यह एक किताब है"]
+)
+def test_wide_text_without_a_mark_and_with_few_zeros(text, name) -> None:
+    """Blanks and line breaks show it, although most characters have no zero, and the bytes may be valid UTF-8."""
+    assert read(text.encode(name)) == (text, name)
+    assert read(b"a zero \0 in text")[1] == read("ein \0 und größer".encode())[1] == "utf-8"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
+from collections import Counter
 
 SAMPLE = 4_096
 MAX_CONTROLS = 0.05  # of the first 4 kB; text has none but white space and, in ISO-2022, escapes
@@ -13,6 +14,7 @@ BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\
           b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
 WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32 LE begins with the first
 HZ = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")  # Chinese characters in ASCII: `~{<:Ky~}`
+ONE_SCRIPT = 0.9  # the share of the letters of UTF-16 that are in one block of 256 below U+2000
 FEW_HZ = 3  # such runs, if no charset is named
 JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\$\([A-D])")  # ISO-2022 changes to two bytes per character
 KOREAN = b"\x1b$)C"
@@ -50,11 +52,32 @@ def wide_of(head: bytes) -> str:
 
 
 def utf16_of(head: bytes) -> str:
-    """Return the UTF-16 variant of a document without a byte order mark, from the offsets of zeros, or ""."""
+    """Return the UTF-16 variant of a document without a byte order mark, or "" if it is not UTF-16.
+
+    Blanks, digits and ASCII letters have a zero; few zeros suffice if the other characters are letters of one script.
+    """
     zeros = head[::2].count(0), head[1::2].count(0)
-    if 10 * max(zeros) < len(head) or 20 * min(zeros) > max(zeros):
-        return ""
-    return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    name = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    is_clear = 10 * max(zeros) >= len(head) and 20 * min(zeros) <= max(zeros)
+    return name if is_clear or (any(zeros) and _is_one_script(head, name)) else ""
+
+
+def _is_one_script(head: bytes, name: str) -> bool:
+    """Return whether bytes are letters of one script in UTF-16, in which only blanks, digits and signs have zeros.
+
+    Every other byte is then a control character as ASCII. Chinese, Japanese and Korean are not recognised: pairs of
+    ASCII letters are their characters, too.
+    """
+    whole = head[: min(SAMPLE, len(head)) // 2 * 2]
+    try:
+        text = whole.decode(name)
+    except UnicodeDecodeError as e:
+        text = whole[: e.start].decode(name) if len(whole) - e.start <= 2 else ""  # a pair that the sample cuts
+    letters = [c for c in text if c.isalpha()]
+    blocks = Counter(ord(c) >> 8 for c in letters if c < "\u2000")
+    most = max(blocks.values(), default=0)
+    shown = sum(c.isprintable() or c in "\t\n\r\f\u200c\u200d\u200e\u200f\u00ad" for c in text)
+    return shown == len(text) and 2 * len(letters) > len(text) and most >= ONE_SCRIPT * len(letters)
 
 
 def seven_bits(data: bytes, named: list[str]) -> str:
