@@ -138,9 +138,9 @@ class Drops(extend.Estimator):
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is dropped twice"),
-        ({"id": [1, 3, 2, 3], "reason": ["x"] * 4}, "document 0:3 is dropped twice"),
-        ({"id": [0], "reason": ["x"], "duplicate_of": [0]}, "document 0:0 is dropped in place of itself"),
+        ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is in two rows; return one row per document"),
+        ({"id": [1, 3, 2, 3], "reason": ["x"] * 4}, "document 0:3 is in two rows; return one row per document"),
+        ({"id": [0], "reason": ["x"], "duplicate_of": [0]}, "document 0:0 is its own duplicate_of; state"),
         ({"id": [0]}, "must have a value in the column 'reason'"),
         ({"id": [0, None], "reason": ["x", "x"]}, "must have a value in the column 'id'"),
     ],

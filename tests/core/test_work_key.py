@@ -141,12 +141,12 @@ def test_rows_of_verdicts_may_be_in_any_order(tmp_path, ids) -> None:
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"id": [4, 1, 4]}, "document 0:4 is dropped twice"),
-        ({"id": [1, 3, 2, 9, 3]}, "document 0:3 is dropped twice"),
-        ({"id": [2, 3], "duplicate_of": [None, 3]}, "document 0:3 is dropped in place of itself"),
+        ({"id": [4, 1, 4]}, "document 0:4 is in two rows; return one row per document"),
+        ({"id": [1, 3, 2, 9, 3]}, "document 0:3 is in two rows; return one row per document"),
+        ({"id": [2, 3], "duplicate_of": [None, 3]}, "document 0:3 is its own duplicate_of; state"),
         (
             {"id": [2, 3], "duplicate_of": [3, 3], "duplicate_of_dataset": ["there", None]},
-            "document 0:3 is dropped in place of itself",
+            "document 0:3 is its own duplicate_of; state",
         ),
     ],
 )

@@ -264,7 +264,7 @@ def test_long_runs_take_linear_time(part):
         ({"action": "mask"}, 'must be "replace" or "drop"'),
         ({"replace": 3}, "replace=3 must be a string"),
         ({"replace": "<{kin}>"}, "names 'kin'; its only field must be {kind}"),
-        ({"max_found": -1}, "max_found=-1 must be a number of at least 0"),
+        ({"max_found": -1}, "max_found=-1 must be a whole number of at least 0"),
     ],
 )
 def test_bad_parameters(bad, says):

@@ -134,7 +134,7 @@ def _number(shards: Any, doc: int, shard: str | None) -> int:
         first = sum(s.documents for s in shards.shards[: names.index(shard)])
         n = shards.shards[names.index(shard)].documents
     if not -n <= doc < n:
-        msg = f"--doc {doc} must be from 0 to {n - 1:,}, or negative to count from the end"
+        msg = f"--doc {doc} must be from {-n:,} to {n - 1:,}; negative numbers count from the end"
         raise PlanError(msg)
     return first + doc % n
 

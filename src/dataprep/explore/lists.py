@@ -100,8 +100,8 @@ def all_rows(index: RunIndex, which: str, asked: ViewQuery) -> list[dict[str, An
 def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the cluster of a document, and a page of its dropped documents, the least similar first.
 
-    Parameters: id, the kept document; or a dropped one. home, the Dataset of the kept document, as `clusters` returns
-    it; if it is missing, the document is one of the run.
+    Parameters: `id`, the kept document or a dropped one; `home`, the Dataset that contains the kept document, as
+    `clusters` returns it (if it is missing, this run contains it).
     """
     id_, home = parse_id(asked.text("id")), asked.text("home")
     if home:

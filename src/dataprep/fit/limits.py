@@ -80,7 +80,7 @@ def fineweb_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict
 def _limits(
     rules: tuple[Threshold, ...], names: tuple[str, ...], scores: Any, quantile: float, published: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the limits of the rules with these names; for a limit of 0, the published limit or None."""
+    """Return the fitted limits of the rules with these names; in place of 0, the published limit or None."""
     found: dict[str, Any] = {}
     for rule in rules:
         if rule.parameter in names:

@@ -31,7 +31,7 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 
 
 def begin_with(end: str) -> str:
-    """Return the beginning of an exported chat template, which begins prompts with the separator `end`, like rows."""
+    """Return the start of a chat template, which puts the separator `end` before a prompt, as in rows for training."""
     return "{{ " + json.dumps(end) + " }}"
 
 

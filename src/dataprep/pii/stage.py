@@ -117,7 +117,7 @@ class PII(Stage):
             msg = f"PII: replace={self.replace!r} names {unknown[0]!r}; its only field must be {{kind}}"
             raise PlanError(msg)
         if self.max_found is not None and (type(self.max_found) is not int or self.max_found < 0):
-            msg = f"PII: max_found={self.max_found!r} must be a number of at least 0, or None"
+            msg = f"PII: max_found={self.max_found!r} must be a whole number of at least 0, or None"
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

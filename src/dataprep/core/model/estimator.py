@@ -77,14 +77,14 @@ class Estimator(Declared):
         if (ids[1:] <= ids[:-1]).any():
             rows = rows.sort_by("id")
             ids = rows["id"].to_numpy()
-        wrong, why = ids[1:][ids[1:] == ids[:-1]], "twice"
+        wrong, why = ids[1:][ids[1:] == ids[:-1]], "is in two rows; return one row per document"
         if not len(wrong) and "duplicate_of" in rows.column_names:
             same = pc.fill_null(pc.equal(rows["id"], rows["duplicate_of"].cast(rows["id"].type)), fill_value=False)
             if "duplicate_of_dataset" in rows.column_names:
                 same = pc.and_(same, pc.is_null(rows["duplicate_of_dataset"]))
-            wrong, why = rows["id"].filter(same).to_numpy(), "in place of itself"
+            wrong, why = rows["id"].filter(same).to_numpy(), "is its own duplicate_of; state the document that is kept"
         if len(wrong):
-            msg = f"{self.name}: document {show_id(int(wrong[0]))} is dropped {why}; return one row per document"
+            msg = f"{self.name}: document {show_id(int(wrong[0]))} {why}"
             raise PlanError(msg)
         return rows
 

@@ -60,7 +60,7 @@ class Quality(ScoredFilter):
             msg = "Quality: model='builtin' identifies languages only; pass the path of a fastText model"
             raise PlanError(msg)
         if self.max_bytes is not None and (not isinstance(self.max_bytes, int) or self.max_bytes < 1):
-            msg = f"max_bytes={self.max_bytes!r} must be a number of at least 1, or None"
+            msg = f"max_bytes={self.max_bytes!r} must be a whole number of at least 1, or None"
             raise PlanError(msg)
         self._range  # noqa: B018 - raises
         labels = models.load(models.find(self.model)).labels

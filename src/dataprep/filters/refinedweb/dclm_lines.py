@@ -91,7 +91,7 @@ def fasttext_words(data: U8, a: int, b: int, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
-    """Return whether a line is a number such as `1.2K`, blanks and a counter, possibly between signs: `* 3 likes!`."""
+    """Return whether a line is a number and a word such as `likes`, possibly between punctuation: `* 1.2K likes!`."""
     while a < b and not rules.classes[T.code_point(data, a)[0]] & T.WORD:
         a += T.code_size(data[a])
     i = a

@@ -102,7 +102,7 @@ class UnspacedNames:
     """Finds terms of scripts without spaces in texts.
 
     Args:
-        terms: the number of each, by its folded text.
+        terms: the id of each term, by its folded text.
     """
 
     def __init__(self, terms: Mapping[str, int]) -> None:

@@ -88,7 +88,7 @@ def _place_pair(pairs: Pairs, p: Int) -> None:
 
 @kernel
 def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
-    """Return the number of the pair of tokens (left, right) in the table `pairs`, or -1 if it is not there."""
+    """Return the index of the pair of tokens (left, right) in the table `pairs`, or -1 if it is not there."""
     key = np.uint64(left) << np.uint64(32) | np.uint64(right)
     s = _slot(key, pairs.slots)
     while pairs.slots[s]:

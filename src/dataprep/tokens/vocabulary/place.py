@@ -78,7 +78,7 @@ def check_out(out: str, docs: Dataset | None = None) -> None:
 
 
 def save_file(url: str, data: bytes) -> str:
-    """Write the content of a vocabulary to the file NAME.json, unless it has other content; return its URL."""
+    """Write a vocabulary to the file NAME.json; return its URL. Raises StaleOutput if there is another kind of file."""
     check_out(url)
     files.write_bytes(url, data)
     return url
