@@ -286,7 +286,7 @@ def _sentence(path: str, error: BaseException) -> str:
     position = f"{path}:{own[-1][1]}" if own else path
     if isinstance(error, DataprepError):
         return f"{position}: {error}"
-    message = str(error).partition("; it has ")[0].partition(". Did you mean")[0] or "raised without a message"
+    message = re.split(r"; it has |; use dp\.|\. Did you mean", str(error))[0] or "raised without a message"
     message = message if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {message}"
     if isinstance(error, SystemExit):
         message += "; a pipeline file is imported: end the program only under `if __name__ == '__main__':`"
@@ -317,9 +317,9 @@ def _nearest(error: BaseException, frame: FrameType | None) -> str:
 
 
 def _public_names(module: str) -> list[str]:
-    """Return the public names of a module of dataprep; of `dataprep` itself, also chats.NAME and extend.NAME."""
+    """Return the public names of a module of dataprep; of `dataprep` itself, also those of its public modules."""
     found = importlib.import_module(module)
-    inner = () if module != "dataprep" else ("chats", "extend")
+    inner = () if module != "dataprep" else ("chats", "extend", "tools")
     return [*dir(found), *(f"{one}.{name}" for one in inner for name in getattr(found, one).__all__)]
 
 
