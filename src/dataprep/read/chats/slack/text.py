@@ -62,6 +62,7 @@ def in_blocks(value: Any, users: Mapping[str, str], channels: Mapping[str, str])
     own = value.get("text") or value.get("url") if value.get("type") == "link" else value.get("text")
     said = plain(own, users, channels) if isinstance(own, str) else in_blocks(own, users, channels)
     inner = [in_blocks(value.get(name), users, channels) for name in _INNER]
-    rows = value.get("rows") if isinstance(value.get("rows"), list) else ()
-    cells = ([in_blocks(cell, users, channels) for cell in row] for row in rows if isinstance(row, list))
+    rows = value.get("rows")
+    rows = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
+    cells = ([in_blocks(cell, users, channels) for cell in row] for row in rows)
     return "\n".join(filter(None, (said, *inner, *map("\t".join, cells))))
