@@ -17,6 +17,7 @@ import dataprep
 import dataprep as dp
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.stage import Stage
+from dataprep.experiment.design import NotShort
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.filters.fineweb import FineWeb
@@ -93,6 +94,7 @@ CASES = [
         {"sets": {"one": ["b c d e f g h i j k l m n o p"]}, "action": "report", "word_split": "regex"},
         ("fields",),
     ),
+    Case(NotShort, {"texts": frozenset({"one"})}, {"texts": frozenset({"one", "two"})}),
     Case(dp.Filter, {"fn": one}, {"fn": two, "version": "1"}),
     Case(dp.Map, {"fn": one, "adds": {"size": pa.int64()}}, {"fn": two, "version": "1", "adds": {"size": pa.int32()}}),
     Case(dp.Score, {"filter": Gopher()}, {"filter": Gopher(languages=("fr",))}),

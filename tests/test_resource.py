@@ -130,7 +130,7 @@ def test_gpus_are_shared_in_turns(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: extend.Resource("model.bin", version=1), "must be given a function"),
+        (lambda: extend.Resource("model.bin", version=1), "must be given a loader function, not"),
         (lambda: extend.Resource(load, version=""), "version='' must be"),
         (lambda: extend.Resource(load, version=None), "version=None must be"),
         (lambda: extend.Resource(load, version=True), "version=True must be"),

@@ -216,7 +216,7 @@ def test_the_command_prints_the_cuts(fitted, dataprep, tmp_path):
     assert "crawl loses" in out
     code, _, err = dataprep("fit-language", "other", *samples, "--out", str(tmp_path / "x"))
     assert (code, err.count("\n")) == (1, 1)
-    assert "not 'other'" in err
+    assert "other than 'other'" in err
 
 
 @pytest.mark.parametrize("name", [PIECES, NGRAM, CLASSIFIER, RECORD])

@@ -173,7 +173,7 @@ def test_other_inputs_are_refused_or_named(samples, inputs, tmp_path):
     more = dp.Pipeline().run(dp.read([str(tmp_path / name) for name in NAMES]), out=str(tmp_path / "more"))
     found = comparison.compare(str(inputs.url), str(more.url))
     assert len(found.warnings) == 1
-    assert "file 0 was articles.jsonl and articles.jsonl" in found.warnings[0]
+    assert "file 0 was articles.jsonl in A and articles.jsonl in B, which differ" in found.warnings[0]
     assert found.gained.reasons == {UNKNOWN: 1}
 
 

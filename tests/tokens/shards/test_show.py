@@ -73,7 +73,7 @@ def test_masked_tokens_and_windows_of_one_id(tmp_path, dataprep):
 def test_what_is_not_there(home, tmp_path, dataprep):
     """A wrong number, id or shard, and an empty folder: one sentence each."""
     for words, sentence in (
-        (["--doc", 99], "--doc 99 must be from 0 to 22"),
+        (["--doc", 99], "--doc 99 must be from -23 to 22"),
         (["--id", "9:9"], "no document 9:9"),
         (["--shard", "train-00042"], "--shard train-00042 must be one of train-00000"),
     ):
