@@ -69,8 +69,8 @@ def test_commands_run_in_order(page, dataprep, demo, monkeypatch):
         if words[0] == "echo":
             (demo / words[3]).write_text(words[1] + "\n")
             continue
-        if words[1] == "explore":
-            continue  # it serves until Ctrl-C
+        if words[1] in ("explore", "work"):
+            continue  # they serve until Ctrl-C
         if words[1] == "export-model" and importlib.util.find_spec("safetensors") is None:
             continue
         if words[1] == "demo":
