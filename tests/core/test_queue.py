@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import dataprep as dp
-from dataprep.core.run import queue_job, queue_worker
+from dataprep.core.run import elsewhere, queue_job, queue_worker
 from dataprep.core.run.queue_job import Job
 from dataprep.errors import PlanError, WorkerDied
 from dataprep.store import claims, files
@@ -131,8 +131,8 @@ def test_a_job_of_a_dead_runner_is_removed(job):
 
 def test_a_worker_with_other_versions_refuses(job, monkeypatch):
     """It says which; it would write other bytes, or could not load the task."""
-    ours = {**queue_job.versions(), "pyarrow": "1.0"}
-    monkeypatch.setattr(queue_job, "versions", lambda: ours)
+    ours = {**elsewhere.versions(), "pyarrow": "1.0"}
+    monkeypatch.setattr(elsewhere, "versions", lambda: ours)
     assert tasks(job, "/queue/workers/host-7").take() is None
     why = Path(job.at("refused", "host-7")).read_text()
     assert why.startswith("host-7 has pyarrow 1.0 (the run has ")

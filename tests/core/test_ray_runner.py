@@ -12,7 +12,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run import ray_runner
 from dataprep.core.run.context import Context, place_of
-from dataprep.core.run.queue_job import versions
+from dataprep.core.run.elsewhere import versions
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import AHEAD, Local
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied

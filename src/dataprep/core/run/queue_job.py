@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import platform
 import struct
 import sys
 import time
@@ -16,30 +14,16 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
-import pyarrow as pa
 
 from dataprep.errors import DataprepError, ReadError
 from dataprep.store import files
 from dataprep.store.claims import Watch, claim
 from dataprep.store.place import here
 
+from .elsewhere import enter, versions
+
 OFFSET = struct.Struct("<q")
 PROGRAM = uuid.uuid4().hex  # of this process, in which each module was imported once
-STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a Runner's process and its workers must have in common, by name."""
-    from dataprep import __version__
-
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
-
-
-def difference(theirs: dict[str, str]) -> str:
-    """Return in words how the versions of this process differ from a Runner's; "" if they do not differ."""
-    ours = versions()
-    return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
 
 
 class Withdrawn(DataprepError):
@@ -61,15 +45,8 @@ class SentTask:
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
     def enter(self) -> None:
-        """Search modules where the program that sent the task does, and change to the working folder if it exists.
-
-        The program's own folders come first, so that a module of the same name elsewhere does not replace theirs.
-        """
-        names = [os.path.basename(one) for one in self.path]
-        own = self.path[: names.index(STDLIB)] if STDLIB in names else ()
-        sys.path[:] = dict.fromkeys((*own, *sys.path, *self.path))
-        with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
-            os.chdir(self.folder)
+        """Search modules and files where the program that sent the task does."""
+        enter(self.path, self.folder)
 
     def __call__(self, item: Any) -> Any:
         """Run the task. Raises Withdrawn if the Runner no longer wants its result."""

@@ -21,7 +21,8 @@ from dataprep.store.claims import Heartbeats, Watch, claim
 from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
-from .queue_job import Job, difference
+from .elsewhere import difference
+from .queue_job import Job
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local, at_once
 

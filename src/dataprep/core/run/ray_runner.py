@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +17,7 @@ from dataprep.store.progress import track
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .queue_job import difference, versions
+from .elsewhere import difference, enter, versions
 from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
@@ -168,9 +166,7 @@ def _work_elsewhere(
         The pickled result and None, or None and the pickled error: Ray would send an error as text, and ends the worker
         if this text is not UTF-8.
     """
-    sys.path.extend(p for p in path if p not in sys.path)
-    with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
-        os.chdir(folder)
+    enter(path, folder)
     try:
         differ = difference(theirs)
         require(not differ, f"{platform.node()} has {differ}; install the same versions there, or pass runtime_env=")

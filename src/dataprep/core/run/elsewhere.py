@@ -1,0 +1,43 @@
+"""What a process of another machine needs before it does a task of this program: equal versions, and its folders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a Runner's process and its workers must have in common, by name."""
+    from dataprep import __version__
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
+
+
+def difference(theirs: dict[str, str]) -> str:
+    """Return in words how the versions of this process differ from a Runner's; "" if they do not differ."""
+    ours = versions()
+    return ", ".join(f"{name} {ours[name]} (the run has {theirs[name]})" for name in ours if ours[name] != theirs[name])
+
+
+def enter(path: Sequence[str], folder: str) -> None:
+    """Search modules where the program that sent a task does, and change to its working folder if it exists.
+
+    The program's own folders come first, so that a module of the same name elsewhere does not replace theirs.
+
+    - path: the module search path of the program.
+    - folder: its working folder.
+    """
+    names = [os.path.basename(one) for one in path]
+    own = path[: names.index(STDLIB)] if STDLIB in names else ()
+    sys.path[:] = dict.fromkeys((*own, *sys.path, *path))
+    with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
+        os.chdir(folder)
