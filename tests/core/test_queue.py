@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import dataprep as dp
-from dataprep.core.run import elsewhere, queue_job, queue_worker
+from dataprep.core.run import elsewhere, queue_job, queue_runner, queue_worker
 from dataprep.core.run.queue_job import Job
 from dataprep.errors import PlanError, WorkerDied
 from dataprep.store import claims, files
@@ -137,6 +137,18 @@ def test_a_worker_with_other_versions_refuses(job, monkeypatch):
     why = Path(job.at("refused", "host-7")).read_text()
     assert why.startswith("host-7 has pyarrow 1.0 (the run has ")
     assert why.endswith("); install the same versions there")
+
+
+def test_a_queue_without_workers_is_said(job, tmp_path, monkeypatch, caplog):
+    """Although the folder of workers exists; not if there is one."""
+    monkeypatch.setattr(queue_runner, "ALONE", 0.0)
+    files.write_bytes(str(tmp_path / "workers" / ".keep"), b"")
+    claim(str(tmp_path / "workers" / "host-7"))
+    queue_runner._Attended(str(tmp_path), job).look()
+    assert not caplog.records
+    files.remove(str(tmp_path / "workers" / "host-7"))
+    queue_runner._Attended(str(tmp_path), job).look()
+    assert f"no process takes tasks from {tmp_path}; start some: dataprep work {tmp_path}" in caplog.text
 
 
 def test_no_task_begins_after_the_end(job):

@@ -72,7 +72,7 @@ class Queue:
     @property
     def workers(self) -> int:
         """The number of processes that currently take tasks from the folder; at least 2, since more may start."""
-        return max(2, len(files.listdir(files.join(self.folder, "workers"))))
+        return max(2, len(_workers(self.folder)))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -107,6 +107,12 @@ class Queue:
                 job.remove()
 
 
+def _workers(queue: str) -> list[str]:
+    """Return the URLs of the files that name the workers of a queue."""
+    home = files.join(queue, "workers")
+    return [files.join(home, name) for name in files.listdir(home) if not name.startswith(".")]
+
+
 class _Attended:
     """Monitors the workers of a job: tells the user if there is none, or if one rejects the job."""
 
@@ -131,8 +137,7 @@ class _Attended:
                 self.refused.add(name)
                 with files.open_raw(self.job.at("refused", name)) as f:
                     log.warning("a worker refuses all tasks: %s", f.read().decode())
-        home = files.join(self.queue, "workers")
-        if any(self.watch.silent(files.join(home, name)) < PATIENCE for name in files.listdir(home)):
+        if any(self.watch.silent(url) < PATIENCE for url in _workers(self.queue)):
             self.warn_at = now + ALONE
         elif now > self.warn_at:
             self.warn_at = now + 20 * ALONE
