@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from dataprep.core.model.batch import parse_id, show_id
 from dataprep.unicode.valid import printable
@@ -42,17 +43,8 @@ def clusters(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     reason, of a drop; lost, "1" for those without a survivor; least, only those with a larger number of dropped
     documents; below, only those with a lower similarity.
     """
-    where = _of_clusters(index, asked)
-    order = CLUSTER_ORDERS[asked.choice("sort", CLUSTER_ORDERS)]
-    (total,) = index.rows(
-        f"SELECT count(*) AS n, coalesce(sum(removed), 0)::BIGINT AS removed FROM clusters WHERE {where}",  # noqa: S608
-        where.values,
-    )
-    found = index.rows(
-        f"SELECT * FROM clusters WHERE {where} ORDER BY {order}, root, home LIMIT ? OFFSET ?",  # noqa: S608
-        [*where.values, *asked.page],
-    )
-    return {"total": total["n"], "removed": total["removed"], "clusters": [_cluster(index, row) for row in found]}
+    total, removed, found = _page(index, "clusters", asked)
+    return {"total": total, "removed": removed, "clusters": found}
 
 
 def _of_clusters(index: RunIndex, asked: ViewQuery) -> _Where:
@@ -86,15 +78,44 @@ def _cluster(index: RunIndex, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "root": show_id(row["root"]), "home": index.homes[row["home"]]}
 
 
+class _List(NamedTuple):
+    """A list of rows of one table.
+
+    Attributes:
+        where: function that returns the conditions that the parameters of a request state.
+        orders: the orders by which it can be sorted, by name.
+        last: the columns that decide between rows that are equal in an order.
+        amount: the column whose sum is shown.
+        row: function that returns a row as the page shows it.
+    """
+
+    where: Callable[[RunIndex, ViewQuery], _Where]
+    orders: dict[str, str]
+    last: str
+    amount: str
+    row: Callable[[RunIndex, dict[str, Any]], dict[str, Any]]
+
+
+def _selected(which: str, index: RunIndex, asked: ViewQuery) -> tuple[_List, _Where, str]:
+    """Return a list, the conditions that the parameters state, and the query for its rows in the chosen order."""
+    one = LISTS[which]
+    where, order = one.where(index, asked), one.orders[asked.choice("sort", one.orders)]
+    return one, where, f"SELECT * FROM {which} WHERE {where} ORDER BY {order}, {one.last}"  # noqa: S608
+
+
+def _page(index: RunIndex, which: str, asked: ViewQuery) -> tuple[int, int, list[dict[str, Any]]]:
+    """Return the number of rows of a list, the sum of its amounts, and the rows of the page that was asked for."""
+    one, where, query = _selected(which, index, asked)
+    sums = f"SELECT count(*) AS n, coalesce(sum({one.amount}), 0)::BIGINT AS amount FROM {which} WHERE {where}"  # noqa: S608
+    (total,) = index.rows(sums, where.values)
+    rows = index.rows(f"{query} LIMIT ? OFFSET ?", [*where.values, *asked.page])
+    return total["n"], total["amount"], [one.row(index, row) for row in rows]
+
+
 def all_rows(index: RunIndex, which: str, asked: ViewQuery) -> list[dict[str, Any]]:
     """Return all rows of a list, "clusters" or "drops", with the filters and the order of its parameters."""
-    if which == "clusters":
-        where, order = _of_clusters(index, asked), CLUSTER_ORDERS[asked.choice("sort", CLUSTER_ORDERS)]
-        query = f"SELECT * FROM clusters WHERE {where} ORDER BY {order}, root, home"  # noqa: S608
-        return [_cluster(index, row) for row in index.rows(query, where.values)]
-    where, order = _of_drops(index, asked), DROP_ORDERS[asked.choice("sort", DROP_ORDERS)]
-    return [shown(index, row) for row in index.rows(
-        f"SELECT * FROM drops WHERE {where} ORDER BY {order}, id", where.values)]  # noqa: S608
+    one, where, query = _selected(which, index, asked)
+    return [one.row(index, row) for row in index.rows(query, where.values)]
 
 
 def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
@@ -128,17 +149,8 @@ def drops(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
 
     Parameters: sort, one of DROP_ORDERS; source, stage and reason.
     """
-    where = _of_drops(index, asked)
-    order = DROP_ORDERS[asked.choice("sort", DROP_ORDERS)]
-    (total,) = index.rows(
-        f"SELECT count(*) AS n, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops WHERE {where}",  # noqa: S608
-        where.values,
-    )
-    rows = index.rows(
-        f"SELECT * FROM drops WHERE {where} ORDER BY {order}, id LIMIT ? OFFSET ?",  # noqa: S608
-        [*where.values, *asked.page],
-    )
-    return {"total": total["n"], "bytes": total["bytes"], "drops": [shown(index, row) for row in rows]}
+    total, n_bytes, found = _page(index, "drops", asked)
+    return {"total": total, "bytes": n_bytes, "drops": found}
 
 
 def shown(index: RunIndex, row: dict[str, Any]) -> dict[str, Any]:
@@ -148,3 +160,9 @@ def shown(index: RunIndex, row: dict[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in row.items() if name != "chance"}, "id": show_id(row["id"]),
         "folder": index.folders[row["folder"]], "duplicate_of": None if kept is None else show_id(kept),
     }  # fmt: skip
+
+
+LISTS = {
+    "clusters": _List(_of_clusters, CLUSTER_ORDERS, "root, home", "removed", _cluster),
+    "drops": _List(_of_drops, DROP_ORDERS, "id", "bytes", shown),
+}

@@ -211,33 +211,45 @@ class _ExploreHandler(PageHandler):
 
     def _export(self, run: str, query: str) -> None:
         """Send the rows of a list as a file."""
-        try:
-            data, kind, name = self.server.export(run, ViewQuery(dict(parse_qsl(query, max_num_fields=50))))
-        except KeyError:
-            self.say(HTTPStatus.NOT_FOUND, "there is no such page")
-        except (DataprepError, ValueError) as e:
-            self.say(HTTPStatus.BAD_REQUEST, shown(str(e)))
-        except Exception as e:  # noqa: BLE001 - as of a view
-            log.warning("%s: %s", type(e).__name__, shown(str(e)))
-            self.say(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(e).__name__}: {shown(str(e))}")
-        else:
+
+        def exported() -> tuple[bytes, str, str]:
+            return self.server.export(run, ViewQuery(dict(parse_qsl(query, max_num_fields=50))))
+
+        def send(file: tuple[bytes, str, str]) -> None:
+            data, kind, name = file
             length, disposition = str(len(data)), f'attachment; filename="{name}"'
             self.head(HTTPStatus.OK, kind, {"Content-Length": length, "Content-Disposition": disposition})
             self.wfile.write(data)
 
+        self._attempt(exported, send, self.say)
+
     def _answer(self, answer: Callable[[], dict[str, Any]]) -> None:
-        """Send the result of a function, or one sentence if it raises an error."""
+        """Send the result of a function as JSON, or one sentence if it raises an error."""
+
+        def send(found: dict[str, Any]) -> None:
+            self._json(HTTPStatus.OK, found)
+
+        def refuse(status: HTTPStatus, sentence: str) -> None:
+            self._json(status, {"error": sentence})
+
+        self._attempt(answer, send, refuse)
+
+    def _attempt(
+        self, made: Callable[[], R], send: Callable[[R], None], refuse: Callable[[HTTPStatus, str], None]
+    ) -> None:  # fmt: skip
+        """Send the result of `made`, or by `refuse` one sentence if it raises an error."""
         try:
-            found = answer()
+            found = made()
         except KeyError:
             self.say(HTTPStatus.NOT_FOUND, "there is no such page")
         except (DataprepError, ValueError) as e:
-            self._json(HTTPStatus.BAD_REQUEST, {"error": shown(str(e))})
+            refuse(HTTPStatus.BAD_REQUEST, shown(str(e)))
         except Exception as e:  # noqa: BLE001 - one view failed, and the next may not
-            log.warning("%s: %s", type(e).__name__, shown(str(e)))
-            self._json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(e).__name__}: {shown(str(e))}"})
+            sentence = f"{type(e).__name__}: {shown(str(e))}"
+            log.warning("%s", sentence)
+            refuse(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
         else:
-            self._json(HTTPStatus.OK, found)
+            send(found)
 
     def _json(self, status: HTTPStatus, value: dict[str, Any]) -> None:
         self.send(status, json.dumps(plain(value), allow_nan=False).encode(), "application/json")
