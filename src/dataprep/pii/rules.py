@@ -34,7 +34,7 @@ def _email(marks: str) -> re.Pattern[str]:
     label = rf"{letter}(?:[\w{marks}-]{{0,61}}{letter})?"
     other = rf"(?:[^\W\d_A-Za-z]|[{marks}])" if marks else r"[^\W\d_A-Za-z]"
     top = (  # one script: "a@b.com" before a Han letter; or Punycode
-        rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"
+        rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?:(?![0-9A-Za-z_])|(?=_[A-Za-z]{{3,}}(?![\w.])))|{other}{{2,24}}(?!\w))"
     )
     irish = rf"(?:(?:[\w{marks}][\w.+%{marks}-]{{0,40}}[._-])?[OoDd]['’])?"  # joe.o'neil
     first = rf"(?<![\w+%@{marks}]){irish}[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
