@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import cloudpickle
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
+from dataprep.store.allocator import keep_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
 from dataprep.store.servers import LOST
@@ -157,6 +158,7 @@ class Serial:
         - label: title of the progress bar.
         """
         at_once(self)
+        keep_freed_memory()
         return track((_attempt(task, item) for item in items), items, label)
 
 
@@ -307,6 +309,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     raised as FunctionFailed.
     """
     try:
+        keep_freed_memory()
         if folder and folder != here():
             os.chdir(folder)
         work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
