@@ -16,8 +16,10 @@ from dataprep.history.what_if import sentences, what_if
 
 MARKS = {"latin": ".", "arabic": "؟", "han": "。"}
 WORDS = {
-    "latin": "mill river stone grain house", "arabic": "الكتاب البيت المدينة الناس يوم", "han": "天地 玄黃 宇宙 洪荒 日月",
-}  # fmt: skip
+    "latin": "mill river stone grain house",
+    "arabic": "الكتاب البيت المدينة الناس يوم",
+    "han": "天地 玄黃 宇宙 洪荒 日月",
+}
 
 
 def texts(script: str, n: int) -> list[str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from dataprep.core.model.batch import show_id
-from dataprep.errors import PlanError
-from dataprep.history.what_if import SAMPLE, sentences
+from dataprep.history.what_if import SAMPLE, parameter_of, sentences
 from dataprep.history.what_if import what_if as ask
 from dataprep.shown.terminal import table_of
 
@@ -36,7 +34,7 @@ def what_if(
 
     A random sample of the documents passes through the stage and the later stages of its pass twice.
     """
-    given = dict(map(_parameter, change)) if change else None
+    given = dict(map(parameter_of, change)) if change else None
     found = ask(folder, stage, given, sample=sample or None, runner=runner_of(workers))
     if as_json:
         rows = [{"source": name, "sample": n, "back": back, "new": new}
@@ -61,14 +59,3 @@ def what_if(
             shown = ", ".join(show_id(one) for one in ids[:MOST_EXAMPLES])
             console.print(f"{title}, for example: {shown}", highlight=False, soft_wrap=True)
 
-
-def _parameter(text: str) -> tuple[str, Any]:
-    """Return the name and the value in NAME=VALUE; a value that is no Python literal is a text."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        msg = f"--set {text!r} must be NAME=VALUE, such as min_words=80 or min_words=None"
-        raise PlanError(msg)
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value

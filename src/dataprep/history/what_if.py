@@ -7,6 +7,7 @@ stage and the later stages of its pass twice, as in the run and with the change.
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -250,6 +251,19 @@ def _bootstrap(above: npt.NDArray[np.float64], below: npt.NDArray[np.float64]) -
     ratios = sums[sums[:, 1] > 0]
     low, high = np.quantile(ratios[:, 0] / ratios[:, 1], (0.025, 0.975))
     return float(low), float(high)
+
+
+def parameter_of(text: str) -> tuple[str, Any]:
+    """Return the name and the value that "NAME=VALUE" states; a value that is not a Python literal is a text.
+
+    Raises PlanError for any other text.
+    """
+    name, equals, value = text.partition("=")
+    require(equals and name.isidentifier(), f"{text!r} must be NAME=VALUE, such as min_words=80 or min_words=None")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name, value
 
 
 def shown_change(change: Mapping[str, Any] | None) -> str:
