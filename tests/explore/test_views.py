@@ -210,7 +210,7 @@ def test_runs_are_compared_as_by_diff(tmp_path) -> None:
     a = dp.Pipeline(dp.Filter(few)).run(docs, out=str(tmp_path / "a"))
     b = dp.Pipeline(dp.Filter(even), dp.Map(shouted)).run(docs, out=str(tmp_path / "b"))
     with ExploreServer([a.url, b.url]) as server:
-        found = plain(server.view("1", "compare", ViewQuery({"with": "0", "other": "/"})))
+        found = plain(server.view("1", "compare", {"with": "0", "other": "/"}))
     one, other = ({row["id"]: row["text"] for row in made.table().to_pylist()} for made in (a, b))
     (row,) = found["sources"]
     assert row["lost"]["docs"] == len(one.keys() - other.keys()) == sum(of["docs"] for of in found["lost"]) > 0
