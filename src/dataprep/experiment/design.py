@@ -14,6 +14,7 @@ Versions that are added later use the same held-out set and tokenizer.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import unicodedata
@@ -42,6 +43,8 @@ from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError, StaleOutput, counted
 from dataprep.filters.decontaminate.kernel import words_of
 from dataprep.filters.decontaminate.stage import Decontaminate
+from dataprep.history.repair import remove_damaged
+from dataprep.history.verify import verify
 from dataprep.read import read
 from dataprep.store import files, receipts
 from dataprep.store.key import key
@@ -51,6 +54,7 @@ from dataprep.tokens.split import Split, check_share, split_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.tokens.vocabulary.train import train_bpe
 
+log = logging.getLogger("dataprep")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 HELD = "_held-out"  # no name of a version begins so
 SET = "held_out"  # the name of the evaluation set in statistics
@@ -264,7 +268,10 @@ def design(
     units = _units(held, settings.group)
     made_from = list(versions) if known is None else known["made_from"]
     if known is None:
-        record_of = {"settings": recipe, "split": None if split is None else asdict(split), "made_from": made_from}
+        pools = {"corpus": docs} if docs is not None else versions
+        keys = {name: one.key for name, one in pools.items() if isinstance(one, Dataset)}
+        of_split = None if split is None else asdict(split)
+        record_of = {"settings": recipe, "split": of_split, "made_from": made_from, "pools": keys}
         receipts.once(record, key([recipe, made_from, held.key, tok.hash]), lambda: {"files": [], **record_of})
     dtype = "uint16" if tok.vocab_size <= 1 << 16 else "uint32"
 
@@ -289,6 +296,8 @@ def _held_out(
 ) -> tuple[Split | None, Dataset]:  # fmt: skip
     """Return the split that chose the held-out documents, None if they were given, and the held-out set."""
     if isinstance(settings.held_out, Dataset):
+        if Folder(files.join(out, "held-out")).is_dataset:
+            remove_damaged(files.join(out, "held-out"), runner)
         held = _run([], settings.held_out, out, "held-out", runner)
         _check_outside(held, versions, docs)
         return None, held
@@ -296,7 +305,7 @@ def _held_out(
     pools = given if docs is None else {"corpus": docs}
     if known is not None:
         _check_not_forgotten(pools, out)
-        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
+        return Split(**known["split"]), _known_set(pools, out, known, runner)
     first = next(iter(pools.values()))
     share = Split(val=settings.held_out, group=settings.group)
     for pool in pools.values():
@@ -304,8 +313,7 @@ def _held_out(
     n_bytes = sum(int(B.lengths(batch).sum()) for batch in first.batches(["id", "text"]))
     share = Split(val=min(settings.held_out, MOST_HELD / max(1, n_bytes)), group=settings.group)
     split, _ = split_of(first, share, B.lengths)
-    some = [_run([Side(split=split, held=True)], pool, out, f"pool/{name}", runner) for name, pool in pools.items()]
-    held = _run([Exact(), MinHash(threshold=0.8)], read(some), out, "held-out", runner)
+    held = _drawn(pools, split, out, runner)
     if len(held) < FEWEST:
         msg = (
             f"held_out={settings.held_out} has {counted(len(held), 'document')}, too few to compare models on; raise "
@@ -313,6 +321,35 @@ def _held_out(
         )
         raise PlanError(msg)
     return split, held
+
+
+def _drawn(pools: Mapping[str, Dataset], split: Split, out: str, runner: Runner | None) -> Dataset:
+    """Return the held-out documents of all pools, one of each cluster of near-duplicates."""
+    some = [_run([Side(split=split, held=True)], pool, out, f"pool/{name}", runner) for name, pool in pools.items()]
+    return _run([Exact(), MinHash(threshold=0.8)], read(some), out, "held-out", runner)
+
+
+def _known_set(pools: Mapping[str, Dataset], out: str, known: dict[str, Any], runner: Runner | None) -> Dataset:
+    """Return the held-out set of an earlier call; if it is damaged, it is drawn again from the same documents.
+
+    Raises StaleOutput if it is damaged, and the documents that it was drawn from were not given or have changed.
+    """
+    home = files.join(out, "held-out")
+    if Folder(home).is_dataset and not any(verify(home, runner).values()):
+        return open_dataset(home)
+    log.warning("%s is damaged; its documents are drawn again", home)
+    names = list(pools) if "corpus" in pools else known["made_from"]
+    given = {name: pools[name] for name in names if name in pools}
+    if {name: pool.key for name, pool in given.items()} != known["pools"]:
+        msg = (
+            f"{home} is damaged, and {', '.join(known['pools'])}, from which it was drawn, must be given unchanged to "
+            "draw it again; restore the files, or choose another folder as out"
+        )
+        raise StaleOutput(msg)
+    for at in (*(files.join(out, "pool", name) for name in given), home):
+        if Folder(at).is_dataset:
+            remove_damaged(at, runner)
+    return _drawn(given, Split(**known["split"]), out, runner)
 
 
 def _check_not_forgotten(pools: Mapping[str, Dataset], out: str) -> None:

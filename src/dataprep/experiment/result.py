@@ -9,6 +9,7 @@ from typing import Any
 
 from dataprep.core.output import owned
 from dataprep.errors import counted
+from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.report.difference_charts import Mark, against, intervals, standalone
 from dataprep.shown.notebook import block
 from dataprep.store import files
@@ -102,7 +103,7 @@ class Experiment:
         corrected = f"; verdicts are corrected for {n} comparisons (Holm), intervals are not" if n > 1 else ""
         lines = [
             f"held-out set: {a['held_out_documents']:,} documents{groups}, {a['held_from']}",
-            f"documents removed since they share {a['ngram']} words with it: {removed}",
+            f"documents removed since they share {_decontaminated(a['ngram'])}: {removed}",
             f"tokenizer: {a['tokenizer']}",
             f"each run reads {a['tokens']:,} tokens and takes {a['flops']:.2g} FLOPs; {same}",
             f"an interval is over seeds and held-out {'groups' if a['group'] else 'documents'}{corrected}",
@@ -151,6 +152,13 @@ class Experiment:
             owned.check_file(files.join(self.folder, name), "the result of an experiment", begins[name])
         for name, value in content.items():
             files.write_bytes(files.join(self.folder, name), value.encode())
+
+
+def _decontaminated(ngram: int) -> str:
+    """Return which words a version may not share with the held-out set."""
+    least = min(Decontaminate.min_words, ngram)
+    short = f", all words of one that has {least} to {ngram - 1}" if least < ngram else ""
+    return f"{ngram} words in succession with a held-out document{short}, or are a copy of one with fewer than {least}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

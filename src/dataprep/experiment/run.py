@@ -24,7 +24,7 @@ from .design import Design, DesignSettings, Given, check_settings, design, opene
 from .measures import Measure, check_columns, of_documents, to_dict
 from .questions import read_all
 from .result import Experiment
-from .runs import Trainings
+from .runs import Trainings, check_checkpoints
 
 Files = Mapping[str, "str | os.PathLike[str]"]
 
@@ -83,7 +83,7 @@ def experiment(
         last_words: {name: JSONL file of texts}; the loss of the last word of each text is measured.
         shots: the number of questions, the first of each file, that precede the others with their answers.
         checkpoints: the number of checkpoints, the last ones of each run, 5 % of the steps apart, whose losses are
-            averaged.
+            averaged; at most 20.
         cooldown: the folder of a run with the schedule "wsd". Each run starts with its weights before their decay, and
             lowers the learning rate while it reads a version.
         baseline: the name of the version with which the others are compared.
@@ -124,6 +124,7 @@ def experiment(
         DesignSettings(held_out=held, group=group, ngram=ngram, tokenizer=tok, vocab_size=vocab_size), runner,
     )  # fmt: skip
     steps = steps_of(config, tokens, min(v.shards.n_tokens for v in made.versions.values()))
+    check_checkpoints(checkpoints, steps)
     runs = Trainings(
         design=made, config=replace(config, steps=steps), seeds=seeds, checkpoints=checkpoints, start=start,
         questions=asked, out=folder, say=(lambda _: None) if quiet else print,

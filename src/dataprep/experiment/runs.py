@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.errors import PlanError, counted
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.train.config import RUN_ONLY, TrainConfig
@@ -31,6 +32,7 @@ from .questions import Questions, bits_of
 log = logging.getLogger("dataprep")
 F64 = npt.NDArray[np.float64]
 VERSION = 1  # increased if the same run has other losses
+AVERAGED = 20  # checkpoints that a run writes at most so that their losses can be averaged
 TRIED = 10  # steps after which the speed is known
 
 
@@ -127,7 +129,7 @@ class Trainings:
 
         steps = self.config.steps or 1
         more = {} if self.checkpoints == 1 else {
-            "save_every": max(1, steps // 20), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
+            "save_every": _every(steps), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
         }  # fmt: skip
         config = replace(self.config, seed=seed, **more)  # type: ignore[arg-type]
         shards, out = version.shards, self._place(version, seed)
@@ -183,6 +185,19 @@ class Trainings:
         ids = held.table(["id"]).column("id").to_pylist()
         sums = [found.groups[str(i)] for i in ids]
         return np.array([[one.text_nats / math.log(2) for one in sums], [float(one.n_bytes) for one in sums]])
+
+
+def check_checkpoints(n: int, steps: int) -> None:
+    """Raise PlanError if a run of `steps` steps writes fewer than `n` checkpoints."""
+    most = min(AVERAGED, -(-steps // _every(steps)))
+    if n > most:
+        msg = f"checkpoints={n} must be at most {most}, the number that a run of {counted(steps, 'step')} writes"
+        raise PlanError(msg)
+
+
+def _every(steps: int) -> int:
+    """Return the number of steps between checkpoints whose losses are averaged."""
+    return max(1, steps // AVERAGED)
 
 
 def _metrics(path: str) -> list[dict[str, Any]]:
