@@ -17,8 +17,8 @@ LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OPTIMIZERS = ("adamw", "muon")
 """Optimisers (see `optim`)."""
-OBJECTIVES = ("next", "prefix", "span")
-"""Training objectives of a decoder (see `objectives`)."""
+OBJECTIVES = ("next", "prefix", "span", "mlm")
+"""Training objectives (see `objectives`)."""
 ON_SPIKE = ("report", "skip", "rollback")
 """What to do about a step whose loss is far above those before it (see `spikes`)."""
 BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
@@ -63,8 +63,8 @@ class TrainConfig:
             "contiguous".
         weights: {set of shards: weight}; the rows of the sets are mixed in these proportions. None: in proportion to
             their numbers of rows.
-        objective: the learning objective, "next" (the next token), "prefix" or "span" (see `objectives`).
-        corruption: for "span", the fraction of tokens that are hidden.
+        objective: the learning objective, "next" (the next token), "prefix", "span" or "mlm" (see `objectives`).
+        corruption: for "span" and "mlm", the fraction of tokens that are hidden.
         mean_span: for "span", the mean number of tokens per hidden span.
         steps: the number of optimiser steps; None: one pass over the tokens.
         batch: the number of rows per step.
@@ -118,7 +118,7 @@ class TrainConfig:
     objective: str = "next"
     """One of `OBJECTIVES`."""
     corruption: float = 0.15
-    """Share of the tokens that span corruption hides (Raffel et al. 2020)."""
+    """Share of the tokens that span corruption hides (Raffel et al. 2020), or that a masked language model predicts."""
     mean_span: float = 3.0
     """Tokens in one hidden span, on average."""
     steps: int | None = None

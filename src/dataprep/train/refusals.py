@@ -91,6 +91,10 @@ SETTINGS: list[tuple[Callable[[Settings], bool], str]] = [
         "objective={c.objective!r} has prefixes, which linear attention cannot read; set objective=next",
     ),
     (
+        lambda c: c.objective == "mlm" and any(layer.positions == "t5" for layer, _ in c.model.kinds()),
+        "objective='mlm' reads in both directions, and positions='t5' has scores for one; set another, such as rope",
+    ),
+    (
         lambda c: c.dpo is not None and (c.layout, c.objective, c.weights, c.masks) != ("cut", "next", None, True),
         "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out",
     ),
