@@ -92,6 +92,22 @@ def test_packed_scores_are_those_of_the_documents_alone(model):
 
 
 @torch.no_grad()
+def test_documents_that_are_read_in_full_are_those_alone(model):
+    """As a masked language model reads them: packed equals separate, and an input sees what follows it."""
+    if not model.config.has_scores:
+        with pytest.raises(PlanError, match="which linear attention cannot read"):
+            TrainConfig(model=model.config, objective="mlm")
+        return
+    begins, full = torch.zeros(3, T, dtype=torch.bool), torch.ones(3, T, dtype=torch.bool)
+    begins[:, [0, 11, 12]] = True
+    packed = model(ids(), mask=Mask.of(begins, full))
+    pieces = ids().split([11, 1, 12], dim=1)
+    alone = [model(piece, mask=Mask.of(None, full[:, : piece.shape[1]])) for piece in pieces]
+    torch.testing.assert_close(packed, torch.cat(alone, dim=1), atol=2e-5, rtol=1e-4)
+    assert not torch.allclose(model(ids())[:, 9], packed[:, 9], atol=1e-3)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("pieces", [[1] * T, [9, 1, 1, 8, 5]], ids=["one by one", "pieces"])
 def test_a_cache_is_a_full_pass(model, pieces):
     """Ids given in pieces have the scores of one pass over all."""
