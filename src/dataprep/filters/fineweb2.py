@@ -167,7 +167,7 @@ class FineWeb2(ScoredFilter):
 def _file_of(language: str, configs: str) -> str:
     """Return the spelling of a language tag that names a file in the folder `configs`; if none does, the tag itself."""
     tag = parse_tag(language)
-    names = (language, *(tag.spellings if tag else ()))
+    names = (language, *(tag.spellings if tag else ()), *(tag._replace(region="").spellings if tag else ()))
     return next((name for name in names if files.exists(files.join(configs, f"{name}.yml"))), language)
 
 

@@ -92,7 +92,9 @@ def is_version(text: str, start: int, end: int) -> bool:
 
 
 _PAIRS = re.compile(r"[0-9]{2}(?:\.[0-9]{2}){3}")
-_LEADS = re.compile(r"(?<![0-9.,:])(?:\+[0-9]{1,3}[ .]?(?:\(0\))?[0-9]{1,2}|\(?0[1-9][0-9]{0,2}\)?)[ .]{1,2}\Z")  # of a phone
+_LEADS = re.compile(  # the beginning of a phone number
+    r"(?<![0-9.,:])(?:\+[0-9]{1,3}[ .]?(?:\(0\))?[0-9]{1,2}|\(?0[1-9][0-9]{0,2}\)?)[ .]{1,2}\Z"
+)
 _PRODUCT = re.compile(r"(?<![/.\w])([A-Za-z][\w.]*)[/-]\Z")  # Chrome/120.0.0.0, lib-1.2.3.44
 
 

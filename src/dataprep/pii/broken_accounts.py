@@ -19,7 +19,7 @@ from .broken import DIVIDED, Pair
 from .kernel import BREAK, IBAN, NUMBER
 from .signs import plain
 
-_CARD_ABOVE, _CARD_BELOW = re.compile(r"[0-9](?:[ -]?[0-9])*-?\Z"), re.compile(r"[0-9](?:[ -]?[0-9])*")
+_CARD_ABOVE, _CARD_BELOW = re.compile(r"[0-9](?:[ -]?[0-9])*-?\Z"), re.compile(r"-?[0-9](?:[ -]?[0-9])*")
 _IBAN_ABOVE = re.compile(r"(?:[A-Z]{2}|[a-z]{2})[0-9]{2}[0-9A-Za-z -]{0,36}\Z")
 FEWEST, MOST = 12, 19  # digits of a card number
 _BLANKS = (9, 13, 32)
@@ -84,4 +84,4 @@ def _between(above: str, below: str, *, is_whole: bool) -> str | None:
     if not any(map(str.isalpha, rest)) and not (is_whole and not rest.strip()):
         return None
     sign = re.search("[ -]", one[0] + two[0])
-    return sign[0] if sign and not one[0].endswith("-") else ""
+    return sign[0] if sign and not (one[0].endswith("-") or two[0].startswith("-")) else ""

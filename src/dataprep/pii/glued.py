@@ -25,7 +25,8 @@ _NUMBER = re.compile(r"(?:\+|(?<![0-9.,:/-])\(?)[0-9](?:[ ().\-/]{0,2}[0-9])*\Z"
 _ATTACHED = re.compile(
     r"(?<![\w@#=/\\.-])[^\W\d_]{3,}"
     r"(?=(?:\(?0[0-9]{0,4}\)?(?:[ .-][0-9]{1,5}){1,4}|\([0-9]{1,4}\)(?:[ .-]?[0-9]{2,5}){1,4}"
-    r"|[0-9]{3,5}(?:[ .-][0-9]{2,5}){1,3}|[0-9]{2}(?:(?:[ .-][0-9]{2}){3,4}|(?:[ .-][0-9]{3}){2}))(?![0-9_]|[.,:/-][0-9]))"
+    r"|[0-9]{3,5}(?:[ .-][0-9]{2,5}){1,3}|[0-9]{2}(?:(?:[ .-][0-9]{2}){3,4}|(?:[ .-][0-9]{3}){2}))"
+    r"(?![0-9_]|[.,:/-][0-9]))"
 )
 _DIGITS_APART = re.compile("[0-9][ .)-][0-9]")
 _HEX = frozenset("abcdef")
@@ -75,12 +76,12 @@ def attached(text: str) -> list[int]:
     212-555-0123), unless its size suits the other groups.
     """
     words = _ATTACHED.finditer(text) if _DIGITS_APART.search(text) else ()
-    return [m.end() for m in words if _is_word(m[0], text[m.end()]) and not _HEX.issuperset(m[0].lower())]
+    return [m.end() for m in words if _is_word(m[0], text[m.end() : m.end() + 2]) and not _HEX.issuperset(m[0].lower())]
 
 
-def _is_word(word: str, first: str) -> bool:
-    """Return whether a word that is attached to a number is no code, given the first character of the number."""
-    return word[1:].islower() or (len(word) >= FEWEST_CAPITALS and first == "0" and word.isupper())
+def _is_word(word: str, begins: str) -> bool:
+    """Return whether a word that is attached to a number is no code, given how the number begins."""
+    return word[1:].islower() or (len(word) >= FEWEST_CAPITALS and "0" in begins and word.isupper())
 
 
 def with_extension(text: str, end: int) -> int:

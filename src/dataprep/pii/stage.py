@@ -74,13 +74,13 @@ class PII(Stage):
     - api_key: keys of AWS, GitHub, GitLab, Google, Hugging Face, Slack, and sk-...
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
-    match crosses a line break (\n), except a phone number, a card number or an IBAN that a line break divides. A number is always replaced
-    completely, even if letters, digits or other numbers are next to it: groups of digits that are separated by single
-    signs are replaced together or not at all. Version numbers, dates, prices, ISBNs, numbers in table rows, and
-    company, order or invoice numbers after a label are not treated as phone numbers. A national number without its
-    leading 0 is found only if one of the following indicates a phone number: its grouping, a word near it ("tel.",
-    "call"), or its position as the only number of a sentence or of a text. docs/pii.md lists the rules. Names and
-    postal addresses are not detected.
+    match crosses a line break (\n), except a phone number, a card number or an IBAN that a line break divides. A number
+    is always replaced completely, even if letters, digits or other numbers are next to it: groups of digits that are
+    separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs, numbers in
+    table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A national number
+    without its leading 0 is found only if one of the following indicates a phone number: its grouping, a word near it
+    ("tel.", "call"), or its position as the only number of a sentence or of a text. docs/pii.md lists the rules. Names
+    and postal addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """
