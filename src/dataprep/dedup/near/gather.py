@@ -119,7 +119,7 @@ class GatherCandidates(Pass[Part]):
         sections: list[npt.NDArray[Any]] = []
         for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
             payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
-            sections += [headers[rows], np.concatenate(payloads) if payloads else words[:0]]
+            sections += [headers.take(rows), np.concatenate(payloads) if payloads else words[:0]]
         return sections
 
 

@@ -188,7 +188,7 @@ class DuplicateSearch:
         for group in range(groups):
             urls = [VerifyPartition.url(self.out, partition) for partition in range(partitions)]
             rows = all_sections(urls, group, VERDICT)
-            rows = rows[np.argsort(rows["id"])]
+            rows = rows.take(np.argsort(rows["id"]))
             home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
             in_older = rows["origin"] < len(self.older)
             reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
