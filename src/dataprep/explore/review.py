@@ -20,14 +20,15 @@ from .index import RunIndex
 from .view_query import ViewQuery
 
 SAMPLE = 60  # drops of each reason
+KNOWN = f"reason <> '{REASON}' AND id NOT IN (SELECT id FROM forgotten)"  # noqa: S608 - a constant
 DEALT = f"""
 WITH dealt AS (SELECT *, row_number() OVER (PARTITION BY stage, reason, source ORDER BY chance, id) AS nth
-               FROM drops WHERE reason <> '{REASON}'),
+               FROM drops WHERE {KNOWN}),
 placed AS (SELECT *, row_number() OVER (PARTITION BY stage, reason ORDER BY nth, chance, id) AS place FROM dealt)
 SELECT * FROM placed WHERE place <= {SAMPLE} ORDER BY stage, reason, place
 """  # noqa: S608 - constants
-BYTES = "SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops GROUP BY ALL"
-POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY ALL"
+BYTES = f"SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops WHERE {KNOWN} GROUP BY ALL"  # noqa: S608
+POPULATION = f"SELECT stage, reason, source, count(*) AS n FROM drops WHERE {KNOWN} GROUP BY ALL"  # noqa: S608
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.part import Part, Sealed
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
-from dataprep.core.output.forget_list import REASON, listed
+from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import Folder, home_of
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, require
 
@@ -125,10 +125,10 @@ def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: 
     the input.
     """
     require(text != "", "the text to search for is empty; provide at least one character")
-    finals = datasets(url, saved=False)
+    finals = family(url, saved=False)
     parts = first_parts(finals[-1], {final.url for final in finals})
     ids, times = _counted(runner, text, parts, "search: input")
-    known = ~np.isin(ids, np.concatenate([listed(final.url) for final in finals]))
+    known = ~np.isin(ids, np.concatenate([final.listed for final in finals]))
     ids, times = ids[known], times[known]
     kept, kept_times = _counted(runner, text, open_dataset(finals[-1].url).parts, "search: kept texts")
     at, is_kept = B.find_sorted(kept, ids)
