@@ -8,7 +8,7 @@ from typing import Any
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Drop
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.filters.thresholds import given_fields
 from dataprep.history.scored import (
     OtherValue,
@@ -83,6 +83,18 @@ def limit(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         "new_docs": new, "n_sources": len(sources), "code": _code(step, one.name, at),
         "sources": [{"source": name, "back": a, "new": b} for name, (a, b) in sources[:MOST_SOURCES]],
     }  # fmt: skip
+
+
+def computed(index: RunIndex, asked: ViewQuery) -> tuple[ScoredStep, OtherValue]:
+    """Return the filter, and its result with the value, by the parameters of `limit`.
+
+    Raises PlanError if the scores are not stored, and the parameter `measure` is missing.
+    """
+    step = scored_of(index.url, asked.text("stage") or None)
+    scores = _scores(index, asked, step)
+    require(scores is not None, f"the scores of {step.at.name} are not stored; measure the documents again")
+    assert scores is not None
+    return step, at_values(step, scores, asked.text("limit"), [asked.number("at")])[0]
 
 
 def _scores(index: RunIndex, asked: ViewQuery, step: ScoredStep) -> Scores | None:

@@ -1,5 +1,5 @@
 // Other thresholds of a MinHash, and other limits of a filter: some are computed at first, then any value that is chosen; each as a full run would decide.
-import {address, ask, changed, copied, digits, follow, h, link, name, number, percent, place, plural, progress, section, table, tiles} from "./dom.js";
+import {address, ask, changed, copied, digits, files, follow, h, link, name, number, percent, place, plural, progress, section, table, tiles} from "./dom.js";
 import {pair} from "./pair.js";
 
 const WIDTH = 640, HEIGHT = 230, LEFT = 64, BOTTOM = 190, STEPS = 200;
@@ -33,18 +33,13 @@ function bySource(one) {
   ];
 }
 
-function files(given) {
-  const to = (as, words) => h("a", {href: `${place().run}/export?${new URLSearchParams({list: "changes", as, ...given})}`, download: true}, words);
-  return h("p", {class: "note"}, "All changed documents as a file: ", to("parquet", "Parquet"), " · ", to("jsonl", "JSON Lines"));
-}
-
 function result(step, one) {
   const pairs = (title, some) => some.length ? section(title, some.map(pair)) : null;
   return [
     tiles([[number(one.dropped), one.threshold === step.threshold ? "dropped by the run" : `dropped at ${one.threshold}`], [number(one.back), "come back"], [number(one.new), "newly dropped"],
       [percent(one.recall, 1), "of the pairs at this threshold are compared"]]),
     one.threshold < step.threshold ? h("p", {class: "note"}, "Below the threshold of the run, the bands miss more pairs: a run with bands chosen for this threshold would drop more documents.") : null,
-    copied(one.code), ...bySource(one), files({stage: step.stage, at: one.threshold}),
+    copied(one.code), ...bySource(one), files("changes", {stage: step.stage, at: one.threshold}),
     pairs("Nearest to the border: come back", one.back_pairs), pairs("Nearest to the border: newly dropped", one.new_pairs),
   ].filter(Boolean);
 }
@@ -79,7 +74,7 @@ function limited(step, limit, one, given) {
   return [
     tiles([[figures[0], one.value === limit.value ? "dropped by the run" : `dropped at ${one.value}`], [figures[1], "come back"], [one.unknown && !one.new ? "not known" : figures[2], "newly dropped"]]),
     h("p", {class: "note"}, origin || [`The scores of ${plural(one.unknown, "document")} that the filter kept are not stored. The documents that come back are exact; more may be newly dropped than shown. `, again]),
-    copied(one.code), ...bySource(one), files({stage: step.stage, limit: limit.name, at: one.value, measure: given.measure || ""}),
+    copied(one.code), ...bySource(one), files("changes", {stage: step.stage, limit: limit.name, at: one.value, measure: given.measure || ""}),
     documents("Nearest to the border: come back", one.back_docs), documents("Nearest to the border: newly dropped", one.new_docs),
   ].filter(Boolean);
 }
