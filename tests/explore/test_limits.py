@@ -91,7 +91,7 @@ def test_what_if_is_that_of_python(index, run) -> None:
     for change, given in (("", None), ("min_words=25", {"min_words": 25})):
         found = ask(rerun.what_if_changed, index, stage="Gopher", change=change, sample="0")
         wanted = what_if(run, "Gopher", given, sample=None)
-        numbers = [list(one) for one in (wanted.back, wanted.new, wanted.text)]
+        numbers = [one._asdict() for one in (wanted.back, wanted.new, wanted.text)]
         assert [found[name] for name in ("back", "new", "text")] == numbers
         assert found["later"] == ["Exact", "MinHash"]
         assert eval(found["code"], {"dp": dp}) == wanted  # noqa: S307 - as a user would run it

@@ -109,8 +109,8 @@ def _scores(index: RunIndex, asked: ViewQuery, step: ScoredStep) -> Scores | Non
 
 
 def _figures(found: OtherValue) -> dict[str, Any]:
-    return {"value": found.value, "how": found.how, "dropped": found.dropped, "back": len(found.back),
-            "new": len(found.new), "intervals": found.intervals}  # fmt: skip
+    return {"value": found.value, "how": found.how, "is_known": found.is_known, "dropped": found.dropped,
+            "back": len(found.back), "new": len(found.new), "intervals": found.intervals}  # fmt: skip
 
 
 def _documents(index: RunIndex, drops: list[Drop]) -> list[dict[str, Any]]:
