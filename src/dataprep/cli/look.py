@@ -20,6 +20,7 @@ from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
 from dataprep.history.clusters import find_clusters, pair_alarms
+from dataprep.history.judged import review_alarms
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.shown.terminal import table_of, unit_of
@@ -86,7 +87,8 @@ def inspect(
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
     console.print(LEGEND, style="dim", highlight=False)
     duplicates = find_clusters(folder)
-    alarms = [*pair_alarms(duplicates.source_pairs(), stages), str(duplicates.no_survivor())]
+    pairs = pair_alarms(duplicates.source_pairs(), stages)
+    alarms = [*pairs, str(duplicates.no_survivor()), *review_alarms(folder.rstrip("/"), stages)]
     for alarm in filter(None, alarms):
         console.print(f"[bold red]alarm:[/] {escape(alarm)}", highlight=False, soft_wrap=True)
     _print_model(console, folder)
