@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .core.run.runner import Serial as Serial
     from .fit.language import fit_language as fit_language
     from .forget.forget import forget as forget
+    from .history.judged import reviewed as reviewed
     from .history.verify import verify as verify
     from .history.what_if import what_if as what_if
     from .search.index import SuffixIndex as SuffixIndex
@@ -33,6 +34,7 @@ _NAMES = {
     "core.run.runner": "Local Serial",
     "fit.language": "fit_language",
     "forget.forget": "forget",
+    "history.judged": "reviewed",
     "history.verify": "verify",
     "history.what_if": "what_if",
     "search.index": "SuffixIndex",

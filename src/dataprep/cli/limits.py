@@ -27,8 +27,9 @@ HOW = {
 
 
 def other_limits(
-    step: ScoredStep, parameter: str | None, values: tuple[float, ...], runner: Runner, sample: int | None, examples: int
-) -> list[OtherValue]:
+    step: ScoredStep, parameter: str | None, values: tuple[float, ...], runner: Runner, sample: int | None,
+    examples: int,
+) -> list[OtherValue]:  # fmt: skip
     """Return the results with other values of a limit: from stored scores, or if some are missing, measured again.
 
     - sample: the number of documents to measure; None: all.

@@ -19,6 +19,7 @@ from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
+from dataprep.history.judged import review_alarms
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.shown.terminal import table_of, unit_of
@@ -85,7 +86,7 @@ def inspect(
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
     console.print(LEGEND, style="dim", highlight=False)
     _, alarms, note = of_duplicates(folder)
-    for alarm in alarms:
+    for alarm in [*alarms, *review_alarms(folder.rstrip("/"), stages)]:
         console.print(f"[bold red]alarm:[/] {escape(alarm)}", highlight=False, soft_wrap=True)
     if note:
         console.print(f"duplicates: {escape(printable(note))}", highlight=False, soft_wrap=True)

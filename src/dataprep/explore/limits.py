@@ -8,7 +8,7 @@ from typing import Any
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Drop
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.filters.thresholds import given_fields
 from dataprep.history.scored import (
     OtherValue,
@@ -85,6 +85,18 @@ def limit(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def computed(index: RunIndex, asked: ViewQuery) -> tuple[ScoredStep, OtherValue]:
+    """Return the filter, and its result with the value, by the parameters of `limit`.
+
+    Raises PlanError if the scores are not stored, and the parameter `measure` is missing.
+    """
+    step = scored_of(index.url, asked.text("stage") or None)
+    scores = _scores(index, asked, step)
+    require(scores is not None, f"the scores of {step.at.name} are not stored; measure the documents again")
+    assert scores is not None
+    return step, at_values(step, scores, asked.text("limit"), [asked.number("at")])[0]
+
+
 def _scores(index: RunIndex, asked: ViewQuery, step: ScoredStep) -> Scores | None:
     """Return the scores to decide by, which are read or measured once per index; None if none are stored."""
     how = asked.choice("measure", MEASURE) if asked.text("measure") else ""
@@ -97,8 +109,8 @@ def _scores(index: RunIndex, asked: ViewQuery, step: ScoredStep) -> Scores | Non
 
 
 def _figures(found: OtherValue) -> dict[str, Any]:
-    return {"value": found.value, "how": found.how, "dropped": found.dropped, "back": len(found.back),
-            "new": len(found.new), "intervals": found.intervals}  # fmt: skip
+    return {"value": found.value, "how": found.how, "is_known": found.is_known, "dropped": found.dropped,
+            "back": len(found.back), "new": len(found.new), "intervals": found.intervals}  # fmt: skip
 
 
 def _documents(index: RunIndex, drops: list[Drop]) -> list[dict[str, Any]]:

@@ -59,7 +59,8 @@ def _shown(index: RunIndex, found: WhatIf, sample: int) -> dict[str, Any]:
     given = [repr(index.url), repr(found.stage)] + ([] if found.change is None else [repr(dict(found.change))])
     return {
         "stage": found.stage, "documents": found.documents, "sample": found.sample, "kept": found.kept,
-        "back": found.back, "new": found.new, "text": found.text, "later": found.later, "back_docs": back,
+        "back": found.back._asdict(), "new": found.new._asdict(),
+        "text": None if found.text is None else found.text._asdict(), "later": found.later, "back_docs": back,
         "new_docs": new, "n_sources": len(changed), "sources": changed[:MOST_SOURCES],
         "code": f"dp.tools.what_if({', '.join(given)}, sample={sample or None})",
     }  # fmt: skip

@@ -93,7 +93,8 @@ def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]
     """Return the ids and stages of judgements on texts that have changed since; texts are read once per index."""
     contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
     new = {(one.id, one.stage) for one in judged} - contents.keys()
-    contents |= dict.fromkeys(new, "") | review.contents(index.url, new)
+    now = {key: content for key, (content, _) in review.contents(index.url, new).items()}
+    contents |= dict.fromkeys(new, "") | now
     return {(one.id, one.stage) for one in judged if contents[one.id, one.stage] != one.content}
 
 
@@ -108,7 +109,7 @@ def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any
         raise PlanError(msg)
     drop, found = index.drop(rows[0]), review.load(index.url)
     if answer.verdict:
-        content = review.content_of_drop(pairs_of(index.url, [drop]), drop)
+        content, _ = review.content_of_drop(pairs_of(index.url, [drop]), drop)
         index.kept.setdefault("contents", {})[answer.id, answer.stage] = content
         now = datetime.now(timezone.utc)
         found.append(Judgement(answer.id, drop.stage, drop.reason, drop.source, answer.verdict, reviewer, content, now))

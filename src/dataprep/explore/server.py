@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from typing import Any, TypeVar
@@ -123,6 +124,7 @@ class ExploreServer(ThreadingHTTPServer):
 
     def export(self, run: str, asked: ViewQuery) -> tuple[bytes, str, str]:
         """Return a list as a file, as `exported` does. Raises KeyError if there is no such run."""
+        asked = replace(asked, runner=WatchedRunner(self.runner, self.turn, lambda *_: None))
         return _with_index(self._run(run), lambda index: export.exported(index, asked))
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Drop
 from dataprep.dedup.minhash import MinHash
 from dataprep.history.texts import pairs_of
-from dataprep.history.thresholds import MinHashStep, OtherThreshold, at_thresholds, minhash_of, minhash_steps
+from dataprep.history.thresholds import U64, MinHashStep, OtherThreshold, at_thresholds, minhash_of, minhash_steps
 
 from . import limits
 from .documents import pair_of
@@ -90,3 +90,16 @@ def _code(step: MinHashStep, at: float) -> str:
     default = {one.name: one.default for one in dataclasses.fields(MinHash)}
     given = {name: value for name, value in step.fields.items() if value != default.get(name)}
     return f"dp.MinHash({', '.join(f'{name}={value!r}' for name, value in {**given, **changed}.items())})"
+
+
+def changed_documents(index: RunIndex, asked: ViewQuery) -> tuple[str, str, U64, U64]:
+    """Return the label and the folder of the stage, and the ids that `threshold` or `limit` states as kept and dropped.
+
+    The parameters are those of `limit` if there is a parameter `limit`, else those of `threshold`.
+    """
+    if asked.text("limit"):
+        filter_, found = limits.computed(index, asked)
+        return filter_.at.label, filter_.at.home.url, found.back, found.new
+    step, at = minhash_of(index.url, asked.text("stage") or None), asked.number("at")
+    other = _computed(index, asked, step, at)
+    return step.label, step.folder.url, other.back, other.new

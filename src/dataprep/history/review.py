@@ -82,7 +82,7 @@ def load(url: str) -> list[Judgement]:
     Raises CorruptShard if the file is damaged, or is not a file of judgements.
     """
     at = place_of(url)
-    if not files.exists(at):
+    if not is_there(url):
         return []
     with checked(at, "file of judgements", "restore it from a copy, or move it away"), files.open_arrow(at) as f:
         rows = pq.read_table(f, schema=SCHEMA).to_pylist()
@@ -115,10 +115,15 @@ def content_of(dropped: str | None, kept: str | None) -> str:
     return digest.hexdigest()
 
 
-def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
-    """Return the hash of the current texts, for the drops of a run with these (id, stage).
+def is_there(url: str) -> bool:
+    """Return whether there are judgements on the run in the folder `url`."""
+    return files.exists(place_of(url))
 
-    Drops that the run no longer has are left out.
+
+def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str, str | None]]:
+    """Return the hash of the current texts, and the text of the dropped document, for drops with these (id, stage).
+
+    Drops that the run no longer has are left out; the text is None if it cannot be read.
     """
     wanted = set(judged)
     ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()
@@ -130,13 +135,14 @@ def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str
     return {key: content_of_drop(documents, drop) for key, drop in drops.items()}
 
 
-def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> str:
-    """Return the hash of the two texts of a drop.
+def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> tuple[str, str | None]:
+    """Return the hash of the two texts of a drop, and the text of the dropped document, None if it cannot be read.
 
     - documents: documents of the run, among them those of the drop.
     """
     rows = documents.dropped(drop), documents.survivor(drop)
-    return content_of(*(None if row is None else str(row["text"]) for row in rows))
+    dropped, kept = (None if row is None else str(row["text"]) for row in rows)
+    return content_of(dropped, kept), dropped
 
 
 def latest(judgements: Iterable[Judgement]) -> dict[tuple[int, str], Judgement]:

@@ -27,6 +27,7 @@ from . import clusters
 from .boilerplate import alike_in_boilerplate
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
+from .judged import review_alarms
 from .recall import ScriptRecall, recall_by_script
 from .status import metrics_rows
 from .texts import DocumentsAsRead, pairs_of
@@ -136,7 +137,7 @@ def summarize(folder: str) -> RunSummary:
         inputs=inputs,
         alarms=[
             *find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages),
-            *map(str, alike_in_boilerplate(folder)), *([str(lost)] if lost.n else []),
+            *map(str, alike_in_boilerplate(folder)), *([str(lost)] if lost.n else []), *review_alarms(folder, stages),
         ],
         left_out=left_out(folder),
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],

@@ -106,8 +106,10 @@ class OtherValue:
         value: the other value.
         how: the origin of the scores: STORED, MEASURED or SAMPLED.
         known: the number of documents with known scores.
-        unknown: the number of documents that the filter kept, and whose scores are not known. If it is above 0, more
-            documents than `new` may be newly dropped; `back` is exact.
+        unknown: the number of documents that the filter kept, and whose scores are not known. `back` is exact all the
+            same.
+        is_known: False if some of the unknown documents may be newly dropped, so that `dropped` and `new` are only the
+            least numbers.
         dropped: the number of documents that the filter drops, without the unknown ones; for a sample, in the sample.
         back: the ids that the run dropped and this value keeps, uint64[n], ascending.
         new: the ids that the run kept and this value drops, uint64[n], ascending.
@@ -123,6 +125,7 @@ class OtherValue:
     how: str
     known: int
     unknown: int
+    is_known: bool
     dropped: int
     back: U64
     new: U64
@@ -326,9 +329,12 @@ def _other(
         total, n = step.at.stats.docs_in, len(rows)
         parts = [k / n if n else 0.0 for k in (int(now.sum()), len(back), len(new))]
         intervals = tuple((total * share, *(total * edge for edge in wilson(share, n))) for share in parts)
-    limit = value if value is not None else next((one.value for one in step.limits if one.name == parameter), 0.0)
+    own = next((one.value for one in step.limits if one.name == parameter), 0.0)
+    limit = own if value is None else value
+    # A limit that lets documents come back drops no others.
+    is_known = not scores.unknown or value is None or value == own or len(back) > 0
     return OtherValue(
-        parameter, value, scores.how, len(rows), scores.unknown, int(now.sum()), ids[back], ids[new],
+        parameter, value, scores.how, len(rows), scores.unknown, is_known, int(now.sum()), ids[back], ids[new],
         dict(sorted(by_source.items(), key=lambda item: (-sum(item[1]), item[0]))),
         (_nearest(step, rows, before, back, limit, n_examples), _nearest(step, rows, after, new, limit, n_examples)),
         intervals,

@@ -101,7 +101,7 @@ class RunStage:
         before = before[: before.index(self.label)]
         stages = [self._recorded(one) if one in self._fitted else self._made(one, known or {}) for one in before]
         if share < 1:
-            stages, before = [Sampled(share=share), *stages], ["sample", *before]
+            stages, before = [SampledIds(share=share), *stages], ["sample", *before]
         return tuple(part.then(*stages, labels=before) for part in self._read())
 
     def _read(self) -> Sequence[Part]:
@@ -178,7 +178,7 @@ def _pieces(part: Part) -> Iterator[Part]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled(Stage):
+class SampledIds(Stage):
     """Keep a share of the documents, chosen by a hash of their ids: the same ones each time.
 
     Attributes:

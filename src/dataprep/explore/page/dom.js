@@ -163,10 +163,10 @@ export function pager(total, rows, page) {
 }
 
 // Links to the rows of a list as files.
-export function files(list) {
-  const query = (as, texts) => new URLSearchParams({...place().given, list, as, ...(texts ? {texts: "1"} : {})});
+export function files(list, given) {
+  const query = (as, texts) => new URLSearchParams({...(given || place().given), list, as, ...(texts ? {texts: "1"} : {})});
   const to = (as, texts, words) => h("a", {href: `${place().run}/export?${query(as, texts)}`, download: true}, words);
-  const more = list === "drops" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
+  const more = list === "drops" || list === "changes" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
   return h("p", {class: "note"}, "All rows as a file: ", to("parquet", false, "Parquet"), " · ", to("jsonl", false, "JSON Lines"), ...more);
 }
 

@@ -1,5 +1,5 @@
 // Other thresholds of a MinHash, and other limits of a filter: some are computed at first, then any value that is chosen; each as a full run would decide.
-import {address, ask, changed, copied, digits, follow, h, link, name, number, percent, place, plural, progress, section, table, tiles} from "./dom.js";
+import {address, ask, changed, copied, digits, files, follow, h, link, name, number, percent, place, plural, progress, section, table, tiles} from "./dom.js";
 import {pair} from "./pair.js";
 
 const WIDTH = 640, HEIGHT = 230, LEFT = 64, BOTTOM = 190, STEPS = 200;
@@ -33,18 +33,13 @@ function bySource(one) {
   ];
 }
 
-function files(given) {
-  const to = (as, words) => h("a", {href: `${place().run}/export?${new URLSearchParams({list: "changes", as, ...given})}`, download: true}, words);
-  return h("p", {class: "note"}, "All changed documents as a file: ", to("parquet", "Parquet"), " · ", to("jsonl", "JSON Lines"));
-}
-
 function result(step, one) {
   const pairs = (title, some) => some.length ? section(title, some.map(pair)) : null;
   return [
     tiles([[number(one.dropped), one.threshold === step.threshold ? "dropped by the run" : `dropped at ${one.threshold}`], [number(one.back), "come back"], [number(one.new), "newly dropped"],
       [percent(one.recall, 1), "of the pairs at this threshold are compared"]]),
     one.threshold < step.threshold ? h("p", {class: "note"}, "Below the threshold of the run, the bands miss more pairs: a run with bands chosen for this threshold would drop more documents.") : null,
-    copied(one.code), ...bySource(one), files({stage: step.stage, at: one.threshold}),
+    copied(one.code), ...bySource(one), files("changes", {stage: step.stage, at: one.threshold}),
     pairs("Nearest to the border: come back", one.back_pairs), pairs("Nearest to the border: newly dropped", one.new_pairs),
   ].filter(Boolean);
 }
@@ -53,7 +48,7 @@ function result(step, one) {
 async function near(step, value, hash, plot, body, bar) {
   const key = (at) => [place().run, step.stage, at].join(" ");
   const found = () => Object.values(step.stops).map((at) => known[key(at)]).filter(Boolean);
-  const draw = () => { if (location.hash === hash && found().length) plot.replaceChildren(curve([...found(), ...(known[key(value)] ? [known[key(value)]] : [])].filter((one, i, all) => all.findIndex((other) => other.value === one.value) === i), step.threshold, value, "threshold")); };
+  const draw = () => { if (location.hash === hash && found().length) plot.classList.add("card"), plot.replaceChildren(curve([...found(), ...(known[key(value)] ? [known[key(value)]] : [])].filter((one, i, all) => all.findIndex((other) => other.value === one.value) === i), step.threshold, value, "threshold")); };
   const keep = (one) => { known[key(one.threshold)] = {...one, value: one.threshold}; draw(); };
   draw();
   if (found().length < step.stops.length) await follow("stops", {stage: step.stage}, bar.tell, keep);
@@ -77,9 +72,9 @@ function limited(step, limit, one, given) {
   const origin = {stored: one.unknown ? null : "All scores are stored, so the numbers are those of a full run.", measured: "All documents were measured again, so the numbers are those of a full run.",
     sample: `Estimated from ${plural(one.known, "document")}, chosen by a hash, with 95 % intervals.`}[one.how];
   return [
-    tiles([[figures[0], one.value === limit.value ? "dropped by the run" : `dropped at ${one.value}`], [figures[1], "come back"], [one.unknown && !one.new ? "not known" : figures[2], "newly dropped"]]),
-    h("p", {class: "note"}, origin || [`The scores of ${plural(one.unknown, "document")} that the filter kept are not stored. The documents that come back are exact; more may be newly dropped than shown. `, again]),
-    copied(one.code), ...bySource(one), files({stage: step.stage, limit: limit.name, at: one.value, measure: given.measure || ""}),
+    tiles([[one.is_known ? figures[0] : "not known", one.value === limit.value ? "dropped by the run" : `dropped at ${one.value}`], [figures[1], "come back"], [one.is_known ? figures[2] : "not known", "newly dropped"]]),
+    h("p", {class: "note"}, origin || [`The scores of ${plural(one.unknown, "document")} that the filter kept are not stored, so the figures are known only for values at which documents come back. `, again]),
+    copied(one.code), ...bySource(one), files("changes", {stage: step.stage, limit: limit.name, at: one.value, measure: given.measure || ""}),
     documents("Nearest to the border: come back", one.back_docs), documents("Nearest to the border: newly dropped", one.new_docs),
   ].filter(Boolean);
 }
@@ -88,7 +83,8 @@ function limited(step, limit, one, given) {
 async function scored(step, limit, value, given, hash, plot, body, bar) {
   const one = await follow("limit", {stage: step.stage, limit: limit.name, at: value, measure: given.measure}, bar.tell);
   if (location.hash !== hash) return;
-  if (one.how) plot.replaceChildren(curve([...one.stops.filter((stop) => stop.value !== one.value), one], limit.value, one.value, limit.name));
+  const points = one.how ? [...one.stops.filter((stop) => stop.value !== one.value), one].filter((stop) => stop.is_known) : [];
+  if (points.length > 1) plot.classList.add("card"), plot.replaceChildren(curve(points, limit.value, one.value, limit.name));
   body.append(...limited(step, limit, one, given));
 }
 
@@ -99,7 +95,7 @@ export async function threshold(given) {
   const step = stages.find((one) => one.stage === given.stage) || stages[0];
   const limit = step.limits.find((one) => one.name === given.limit) || step.limits[0], own = limit ? limit.value : step.threshold;
   const value = given.at && Number.isFinite(Number(given.at)) ? Number(given.at) : own;
-  const plot = h("div", {class: "card"}), body = h("div", {}), bar = progress(), hash = location.hash;
+  const plot = h("div", {}), body = h("div", {}), bar = progress(), hash = location.hash;
   const [min, max] = limit ? [Math.min(value, ...limit.stops), Math.max(value, ...limit.stops)] : [0.3, 1];
   const stepSize = !limit ? 0.01 : Number.isInteger(own) && max - min > 4 ? Math.max(1, Math.round((max - min) / STEPS)) : Number(((max - min || 1) / STEPS).toPrecision(1));
   const output = h("output", {}, String(value)), go = (event) => { location.hash = changed({at: event.target.value}); };

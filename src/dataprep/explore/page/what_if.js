@@ -1,8 +1,9 @@
 // A run without one of its stages, or with another parameter, on a random sample.
-import {address, ask, copied, fillTitles, follow, h, link, name, number, percent, plural, progress, section, table, tiles, title} from "./dom.js";
+import {address, ask, copied, fillTitles, follow, h, link, name, number, plural, progress, section, table, tiles, title} from "./dom.js";
 
 const range = (one) => one.low === one.high ? number(one.value) : `${number(one.value)} (${number(one.low)} to ${number(one.high)})`;
-const share = (one) => one.low === one.high ? percent(one.value, 1) : `${percent(one.value, 1)} (${percent(one.low, 1)} to ${percent(one.high, 1)})`;
+const hundredths = (n) => `${(100 * n).toFixed(2)}%`;
+const share = (one) => one.low === one.high ? hundredths(one.value) : `${hundredths(one.value)} (${hundredths(one.low)} to ${hundredths(one.high)})`;
 
 function documents(caption, ids) {
   return ids.length ? table(caption, ["document", "text"], ids.map((id) => [link(address("document", {id}), id), title(id)])) : null;
