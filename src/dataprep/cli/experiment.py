@@ -1,4 +1,4 @@
-"""The command `experiment`: determine which version of a corpus makes a better model."""
+"""The commands `experiment` and `scaling`: which version of a corpus, and which size, makes a better model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from dataprep.errors import PlanError
 from dataprep.shown.terminal import table_of
 
-from .as_json import Json, only_json, print_json
+from .as_json import SCHEMA, Json, only_json, print_json
 from .options import Screen, Workers, one_line, runner_of, say
 
 Named = list[str] | None
@@ -71,7 +71,7 @@ def experiment(
             checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, runner=runner_of(workers),
         )  # fmt: skip
     if as_json:
-        print_json(made.to_dict())
+        print_json({"schema": SCHEMA, **made.to_dict()})
         return
     from dataprep.experiment.result import COLUMNS
 
@@ -81,6 +81,52 @@ def experiment(
     for line in made.notes():
         say(line)
     say(os.path.join(made.folder, "experiment.md"))
+
+
+def scaling(
+    shards: Annotated[str, typer.Argument(metavar="DIR", help="Token shards with the splits train and val.")],
+    out: Annotated[str, typer.Option(help="Folder for all runs and results; a stopped sweep resumes.")],
+    budget: Annotated[
+        list[str],
+        typer.Option(metavar="FLOPS[=WIDTHS]", help="Operations per run, such as 1e12 or 1e12=32,48,64; repeatable."),
+    ],
+    width: Annotated[
+        list[int] | None, typer.Option(help="Width of a model (model.d_model) for budgets without widths; repeatable.")
+    ] = None,
+    at: Annotated[
+        list[float] | None, typer.Option(metavar="FLOPS", help="Predict the best model at this budget; repeatable.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Settings from which models are scaled: probe, tiny, 11m ...")] = "probe",
+    settings: Annotated[Named, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs per width and budget.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Train models of several sizes with equal numbers of operations; fit and predict the best size."""
+    from dataprep.experiment.sweep import scaling as run
+
+    with only_json(as_json):
+        budgets = dict(_budget(one, width or []) for one in budget)
+        made = run(shards, out=out, budgets=budgets, at=at or (), train=preset, settings=settings or (), seeds=seeds)
+    if as_json:
+        print_json({"schema": SCHEMA, **made.to_dict()})
+        return
+    from dataprep.experiment.scaling import COLUMNS, OF_RUNS
+
+    _print([list(OF_RUNS), *made.run_rows()])
+    _print([list(COLUMNS), *made.table()])
+    for line in made.notes():
+        say(line)
+    say(os.path.join(made.folder, "scaling.md"))
+
+
+def _budget(given: str, widths: list[int]) -> tuple[float, list[int]]:
+    """Return the operations and widths of an argument FLOPS or FLOPS=WIDTHS; the default is `widths`."""
+    flops, equals, own = given.partition("=")
+    try:
+        return float(flops), [int(one) for one in own.split(",")] if equals else widths
+    except ValueError as e:
+        msg = f"--budget {given} must be FLOPS or FLOPS=WIDTHS, such as 1e12 or 1e12=32,48,64,96"
+        raise PlanError(msg) from e
 
 
 def named(given: list[str], option: str) -> dict[str, str]:

@@ -35,9 +35,7 @@ class Cost:
         """
         said = f"{self.runs} trainings of {self.tokens:,} tokens: {self.flops:.2g} FLOPs"
         if tokens_per_s:
-            seconds = self.runs * self.tokens / tokens_per_s
-            long = f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:,.0f} s"
-            said += f", about {long} at {tokens_per_s:,.0f} tokens/s"
+            said += f", about {duration(self.runs * self.tokens / tokens_per_s)} at {tokens_per_s:,.0f} tokens/s"
         return said
 
     def doubts(self) -> list[str]:
@@ -47,6 +45,17 @@ class Cost:
             f"(Muennighoff et al. 2023): set tokens={int(self.tokens * EPOCHS / n):,} or less, or add text"
             for name, n in self.epochs.items() if n > EPOCHS
         ]  # fmt: skip
+
+
+def duration(seconds: float) -> str:
+    """Return a time as text, in seconds, minutes or hours.
+
+    >>> duration(600)
+    '10 min'
+    """
+    if seconds >= 5_400:
+        return f"{seconds / 3_600:,.1f} h"
+    return f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:,.0f} s"
 
 
 def steps_of(config: TrainConfig, tokens: int | None, smallest: int) -> int:
