@@ -108,7 +108,7 @@ SETTINGS: list[tuple[Callable[[Settings], bool], str]] = [
     ),
     (
         lambda c: c.dpo is not None and bool(c.micro_batch == "auto" or c.batch % 2 or c.rows % 2),
-        "dpo reads pairs: batch={c.batch} and micro_batch={c.micro_batch} must be even, since a pair has two rows",
+        "dpo reads pairs: batch={c.batch} and micro_batch={c.micro_batch} must be even numbers, as a pair has two rows",
     ),
     (
         lambda c: c.optimizer == "muon" and c.lora is not None,

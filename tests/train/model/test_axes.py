@@ -117,6 +117,22 @@ def test_a_cache_is_a_full_pass(model, pieces):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("more", [{"latent": 12}, {"latent": 4, "positions": "alibi"}], ids=str)
+def test_latent_attention_decodes_without_its_keys(more, monkeypatch):
+    """After a prompt, the projection to keys and values runs no more; the scores are those of a full pass."""
+    torch.manual_seed(0)
+    made = GPT(shape(attention="latent", **more), VOCAB).eval()
+    cache, calls = made.cache(3), []
+    found = [made.hidden(ids()[:, :9], slots=cache.take([0, 1, 2], [9] * 3))]
+    for block in made.blocks:
+        monkeypatch.setattr(block.attention.up, "forward", calls.append)
+    found += [made.hidden(ids()[:, i : i + 1], slots=cache.take([0, 1, 2], [1] * 3)) for i in range(9, T)]
+    monkeypatch.undo()
+    torch.testing.assert_close(made.logits(torch.cat(found, dim=1)), made(ids()), atol=2e-5, rtol=1e-4)
+    assert not calls
+
+
+@torch.no_grad()
 def test_rows_of_a_cache_have_their_own_lengths(model):
     """Prompts of unequal lengths, a row that is left out of a step and one that begins again: each as by itself."""
     x, cache = ids(), model.cache(3)
