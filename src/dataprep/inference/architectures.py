@@ -17,10 +17,10 @@ from dataprep.train import GPT, ModelConfig
 from . import gpt2, llama
 
 SIZES = frozenset({
-    "n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout",
+    "n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout", "attention_dropout",
     "experts_used", "experts_shared", "balance", "router_z",
 })  # fmt: skip
-"""Settings of sizes, which are free in every architecture; dropout is of training alone, and the last four have no
+"""Settings of sizes, which are free in every architecture; dropouts are of training alone, and the last four have no
 effect in a model without experts."""
 OF_LLAMA = SIZES | {"n_kv_heads", "rope_base", "head_width", "rope_scaling", "rope_factor", "rope_context"}
 

@@ -226,7 +226,7 @@ class TrainConfig:
     @property
     def has_dropout(self) -> bool:
         """Whether training draws random numbers for dropout."""
-        return self.lora_dropout > 0 or self.model.dropout > 0
+        return max(self.lora_dropout, self.model.dropout, self.model.attention_dropout) > 0
 
     @property
     def lora_scale(self) -> float:

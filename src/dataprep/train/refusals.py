@@ -52,6 +52,10 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         "attention={c.attention!r} has no scores, which positions={c.positions!r} change; set positions=learned",
     ),
     (
+        lambda c: not ATTENTIONS[c.attention].has_scores and c.attention_dropout > 0,
+        "attention={c.attention!r} has no weights that attention_dropout={c.attention_dropout} sets to 0; set it to 0",
+    ),
+    (
         lambda c: c.experts != 0 and c.experts < c.experts_used,
         "experts={c.experts} must be at least experts_used={c.experts_used}, or 0 for a layer without experts",
     ),
@@ -99,12 +103,12 @@ SETTINGS: list[tuple[Callable[[Settings], bool], str]] = [
         "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out",
     ),
     (
-        lambda c: c.dpo is not None and c.model.dropout,
-        "dpo compares the model with itself, without dropout: set model.dropout=0",
+        lambda c: c.dpo is not None and bool(c.model.dropout or c.model.attention_dropout),
+        "dpo compares the model with itself, without dropout: set model.dropout=0 and model.attention_dropout=0",
     ),
     (
         lambda c: c.dpo is not None and bool(c.micro_batch == "auto" or c.batch % 2 or c.rows % 2),
-        "dpo reads pairs: batch={c.batch} and micro_batch={c.micro_batch} must be even, since a pair has two rows",
+        "dpo reads pairs: batch={c.batch} and micro_batch={c.micro_batch} must be even numbers, as a pair has two rows",
     ),
     (
         lambda c: c.optimizer == "muon" and c.lora is not None,
