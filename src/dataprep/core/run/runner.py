@@ -320,13 +320,13 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     except BaseException as e:
         if is_stop(e):  # SIGTERM, which the pool would mistake for a result
             os._exit(128 + signal.SIGTERM)
-        sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
+        sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(name_of(task), e))
         if sent is e:
             raise
         raise sent from e
 
 
-def _name(task: bytes) -> str:
+def name_of(task: bytes) -> str:
     """Return the name of a pickled task."""
     found = cloudpickle.loads(task)
     found = found.func if isinstance(found, functools.partial) else found
