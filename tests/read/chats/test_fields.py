@@ -53,7 +53,7 @@ def discord(*messages):
             {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": [
                 {"type": "novelty", "novelty_id": "N1", "says": {"type": "mrkdwn", "text": "नमस्ते <@U1>"}},
                 {"type": "card", "title": {"type": "plain_text", "text": "Tè"}, "body": {"text": "va"}},
-                {"type": "plan", "title": "План", "tasks": [{"type": "task_card", "title": "купить", "task_id": "t"}]}]},
+                {"type": "plan", "title": "План", "tasks": [{"type": "task_card", "title": "купить"}]}]},
             {"type": "message", "ts": "1714700001.000100", "text": "hé", "blocks": [{"type": "novelty"}]}],
          ["नमस्ते @U1\nTè\nva\nПлан\nкупить", "hé"], {"unknown_field.blocks.novelty": 2}),
         (Messenger, "message_1.json", {"participants": [], "title": "t", "messages": [
