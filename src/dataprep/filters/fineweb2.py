@@ -178,7 +178,8 @@ class FineWeb2(ScoredFilter):
 def numbers_of(settings: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers (NUMBERS) of a published file, given its parsed YAML."""
     grams = {f"{kind}_{n}": share for kind in ("top", "dup") for n, share in settings[f"{kind}_n_grams"]}
-    return {name: 0 + (settings | grams)[name] for name in NUMBERS}
+    values = dict(settings) | grams
+    return {name: 0 + values[name] for name in NUMBERS}
 
 
 @cache
