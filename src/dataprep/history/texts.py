@@ -13,7 +13,7 @@ from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
 from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import CUTS, DROPS, STEPS, Folder
-from dataprep.core.output.lineage import MemberFolder, family
+from dataprep.core.output.lineage import MemberFolder, family, is_hidden
 
 from .remade import masking
 
@@ -38,6 +38,7 @@ class DocumentsAsRead:
         self.ids = sorted(set(ids).difference(*(found.listed.tolist() for found in self.members.values())))
         self._stored: dict[str, dict[int, Row]] = {}
         self._cut: dict[str, dict[int, list[Row]]] = {}
+        self._hidden: dict[Folder, bool] = {}
         self._labels: dict[str, list[str]] = {}
         self._masking: dict[str, list[Stage] | None] = {}  # by the label of a stage, those after it
 
@@ -99,18 +100,27 @@ class DocumentsAsRead:
         """Return the document kept in place of a dropped one; None if there is none, or if it cannot be read.
 
         If the kept document is in another Dataset, it is read from that Dataset, and private data is replaced as in the
-        dropped document, which may have the same. It is not returned if a stage hides the dropped document.
+        dropped document, which may have the same. It is not returned if a stage hides the dropped document, or if this
+        run hides its input and the other Dataset does not.
         """
         if drop.duplicate_of is None:
             return None
         if drop.duplicate_of_dataset is None:
             return self.as_read(drop.duplicate_of, drop)
-        if Folder(drop.folder.partition(f"/{STEPS}/")[0]).origin is None and self.row(drop.id) is None:
+        own = Folder(drop.folder.partition(f"/{STEPS}/")[0])
+        if own.origin is None and self.row(drop.id) is None:
             return None
         beside = posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset))
         home = next((url for url in (drop.duplicate_of_dataset, beside) if Folder(url).is_dataset), None)
-        row = None if home is None else DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
+        if home is None or (self._is_hidden(own) and not self._is_hidden(Folder(home))):
+            return None
+        row = DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
         return None if row is None else {**row, "text": self._masked(str(row["text"]), drop)}
+
+    def _is_hidden(self, folder: Folder) -> bool:
+        if folder not in self._hidden:
+            self._hidden[folder] = is_hidden(folder)
+        return self._hidden[folder]
 
     def _masked(self, text: str, drop: Drop) -> str:
         """Return a text with private data replaced as by the stages after that of a drop; "" if one cannot be made."""
