@@ -128,15 +128,18 @@ def test_what_a_sample_cannot_answer_is_one_sentence(tmp_path, dataprep) -> None
     assert dataprep("what-if", run.url, "C4", "--set", "min_words")[0] == 1
 
 
-def test_hidden_input_is_not_read(tmp_path) -> None:
-    """Behind Pseudonyms, neither the scores nor the sample are computed."""
+def test_hidden_input_is_not_read_nor_messages_joined(tmp_path) -> None:
+    """Behind Pseudonyms, no sample is computed; nor before a stage that joins messages."""
     lines = [f"[01.02.2024 10:{i:02}] <Ott Kessler> I said to you, number {i // 4}" for i in range(12)]
     (tmp_path / "chat.txt").write_text("\n".join(lines), encoding="utf-8")
     docs = dp.read(str(tmp_path / "chat.txt"), format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
     stages = (dp.MC4(min_paragraphs=1), dp.chats.Pseudonyms(key=b"0123456789abcdef"))
     run = dp.Pipeline(*stages).run(docs, str(tmp_path / "run"))
-    with pytest.raises((PlanError, ReadError)):
+    with pytest.raises(ReadError, match="a stage hides them"):
         what_if(run.url, "MC4", sample=None)
+    joined = dp.Pipeline(dp.MC4(min_paragraphs=1), dp.chats.Conversations()).run(docs, str(tmp_path / "joined"))
+    with pytest.raises(PlanError, match="Conversations joins documents"):
+        what_if(joined.url, "MC4")
 
 
 def long(text: str) -> bool:

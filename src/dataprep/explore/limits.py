@@ -132,7 +132,7 @@ def _code(step: ScoredStep, name: str, value: float) -> str:
     presets = [one for one in fields(made) if one.name == "preset"]  # type: ignore[arg-type]  # filters are dataclasses
     if presets:
         try:  # a preset sets the parameters that are not given
-            usual: Any = kind(preset=made.preset)  # type: ignore[call-arg,attr-defined]
+            usual: Any = kind(preset=made.preset)  # type: ignore[attr-defined]
             given = {one: own for one, own in given.items() if one == "preset" or own != getattr(usual, one)}
         except (PlanError, TypeError):
             pass

@@ -33,7 +33,7 @@ def _stage(one: RunStage) -> dict[str, Any]:
         return {**found, "refused": str(e)}
     if stage.hides:
         return {**found, "refused": "it hides what it reads"}
-    own = [each.name for each in fields(stage) if each.init and each.repr] if is_dataclass(stage) else []
+    own: list[str] = [each.name for each in fields(stage) if each.init and each.repr] if is_dataclass(stage) else []
     values = {name: getattr(stage, name) for name in own}
     simple = {name: value for name, value in values.items() if value is None or isinstance(value, SIMPLE)}
     return {**found, "parameters": [{"name": name, "value": repr(value)} for name, value in simple.items()]}

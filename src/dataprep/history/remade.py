@@ -46,12 +46,13 @@ def _made(kind: type[Stage], values: dict[str, Any]) -> Stage:
     given = inspect.signature(kind.__init__).parameters
     listed = [name for name in values if name in given and given[name].kind is inspect.Parameter.VAR_POSITIONAL]
     first = [value for name in listed for value in values.pop(name)]
-    return kind(*first, **values)
+    made: Stage = kind(*first, **values)
+    return made
 
 
 def with_parameters(stage: Stage, given: Mapping[str, Any]) -> Stage:
     """Return a stage with other values of some parameters. Raises PlanError if it has no such parameter."""
-    names = [one.name for one in fields(stage) if one.init] if is_dataclass(stage) else []
+    names: list[str] = [one.name for one in fields(stage) if one.init] if is_dataclass(stage) else []
     for name in given:
         require(name in names, f"{name!r} must be a parameter of {stage.name}, which has {', '.join(names) or 'none'}")
     return _made(type(stage), {name: getattr(stage, name) for name in names} | dict(given))

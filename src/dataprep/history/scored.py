@@ -165,7 +165,7 @@ def scored_of(url: str, stage: str | None = None, known: Mapping[str, Stage] | N
 def _limits(stage: ScoredFilter) -> Iterator[Limit]:
     """Yield the numbers among a filter's parameters on which the scores do not depend."""
     for field in fields(stage):  # type: ignore[arg-type]  # filters are dataclasses
-        value = getattr(stage, field.name, None)
+        value: Any = getattr(stage, field.name, None)
         if field.name == "score_range":
             given = zip((LOW, HIGH), _range(value), strict=True)
             yield from (Limit(field.name + end, bound) for end, bound in given if bound is not None)
@@ -328,7 +328,8 @@ def _other(
     if scores.how == SAMPLED:
         total, n = step.at.stats.docs_in, len(rows)
         parts = [k / n if n else 0.0 for k in (int(now.sum()), len(back), len(new))]
-        intervals = tuple((total * share, *(total * edge for edge in wilson(share, n))) for share in parts)
+        edges = [(share, *wilson(share, n)) for share in parts]
+        intervals = tuple((total * share, total * low, total * high) for share, low, high in edges)
     own = next((one.value for one in step.limits if one.name == parameter), 0.0)
     limit = own if value is None else value
     # A limit that lets documents come back drops no others.

@@ -94,13 +94,14 @@ class RunStage:
             known: stages by label, which are not reconstructed.
             share: the share of the documents of the pass to read, 0 to 1; they are chosen by a hash of their ids.
 
-        Raises PlanError if a stage before it cannot be reconstructed, and ReadError if the input is missing, has
-        changed, or is hidden by a stage.
+        Raises PlanError if a stage before it cannot be reconstructed, or joins documents of a sample, and ReadError if
+        the input is missing, has changed, or is hidden by a stage.
         """
         before = [one.name for one in self.own if one.name not in (READ, FORGET)]
         before = before[: before.index(self.label)]
         stages = [self._recorded(one) if one in self._fitted else self._made(one, known or {}) for one in before]
         if share < 1:
+            check_single(stages)
             stages, before = [SampledIds(share=share), *stages], ["sample", *before]
         return tuple(part.then(*stages, labels=before) for part in self._read())
 
@@ -128,6 +129,14 @@ class RunStage:
                 "compare the two results with `dataprep diff`")  # fmt: skip
         assert stage is not None
         return stage
+
+
+def check_single(stages: Sequence[Stage]) -> None:
+    """Raise PlanError if one of the stages joins documents, so that it cannot be run on a sample or batch by batch."""
+    for one in stages:
+        require("messages" not in one.loses, f"{one.name} joins documents, so a sample cannot show what another "
+                "setting would do; run the Pipeline with the change and compare the results with "
+                "`dataprep diff`")  # fmt: skip
 
 
 def run_stages(url: str) -> list[RunStage]:

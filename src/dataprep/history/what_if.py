@@ -31,7 +31,7 @@ from dataprep.errors import PlanError, counted, require
 
 from .remade import with_parameters
 from .review import wilson
-from .stage_input import RunStage, stage_named
+from .stage_input import RunStage, check_single, stage_named
 
 SAMPLE = 10_000  # documents
 RESAMPLES, GROUPS = 1_000, 20_000  # of the bootstrap; in a larger sample, documents are resampled in groups
@@ -125,14 +125,12 @@ def what_if(
             "setting would do: a sample has far fewer duplicates than the corpus; use `dataprep threshold` (MinHash), "
             "or run the Pipeline with the change and compare the two results with `dataprep diff`")  # fmt: skip
     require(sample is None or sample > 0, f"sample={sample!r} must be a number of documents above 0, or None")
-    own, after = at.made(known), at.following(known)
-    for one in (own, *after):
-        require("messages" not in one.loses, f"{one.name} joins documents, so a sample cannot show what another "
-                "setting would do; run the Pipeline with the change and compare the results with "
-                "`dataprep diff`")  # fmt: skip
-    task = RerunPart((own, *after), _changed(at, own, after, change))
     share = 1.0 if sample is None else min(1.0, sample / max(1, at.stats.docs_in))
-    tables = list(runner_of(runner).map(task, at.parts(known, share), f"what if: {stage}"))
+    own, parts = at.made(known), at.parts(known, share)
+    after = at.following(known)
+    check_single((own, *after))
+    task = RerunPart((own, *after), _changed(at, own, after, change))
+    tables = list(runner_of(runner).map(task, parts, f"what if: {stage}"))
     rows = pa.concat_tables([ROWS.empty_table(), *tables]).sort_by("id")
     _check(at, rows)
     return _compared(at, change, rows, share)
@@ -205,8 +203,8 @@ def _compared(at: RunStage, change: Mapping[str, Any] | None, rows: pa.Table, sh
     counts = {name: (total, some[0][name], some[1][name]) for name, total in every.items() if name is not None}
     total = n if share == 1 else at.stats.docs_in
     return WhatIf(
-        at.name, change, total, n, int(kept.sum()),
-        *(_documents(int(one.sum()), n, total) for one in (back, new)), _text(rows, exact=share == 1),
+        at.name, change, total, n, int(kept.sum()), _documents(int(back.sum()), n, total),
+        _documents(int(new.sum()), n, total), _text(rows, exact=share == 1),
         dict(sorted(counts.items(), key=lambda item: (-sum(item[1][1:]), item[0]))),
         (_some(ids[back]), _some(ids[new])), at.later,
     )  # fmt: skip
