@@ -89,7 +89,7 @@ class Trainings:
 
         versions, config = self.design.versions, self.config
         steps = config.steps or 0
-        epochs = epochs_of(config, steps, {name: v.shards.n_tokens for name, v in versions.items()})
+        epochs = epochs_of(config, steps, [v.reads for v in versions.values()])
         tokens = steps * config.batch * config.model.context
         seeds = range(config.seed, config.seed + self.seeds)
         left = {self._place(v, seed) for v in versions.values() for seed in seeds if not self._is_done(v, seed)}
@@ -106,7 +106,7 @@ class Trainings:
         settings = {n: v for n, v in self.config.to_dict().items() if n not in RUN_ONLY and n != "seed"}
         start = None if self.start is None else files.content_hash(self.start)
         kept = [] if self.checkpoints == 1 else [self.checkpoints]  # a run with fewer cannot be averaged as asked
-        return key([VERSION, version.shards.root, settings, start, *kept])
+        return key([VERSION, version.root, settings, start, *kept])
 
     def _place(self, version: Version, seed: int) -> str:
         return files.join(self.out, self.name_of(version, seed))
@@ -132,8 +132,8 @@ class Trainings:
             "save_every": _every(steps), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
         }  # fmt: skip
         config = replace(self.config, seed=seed, **more)  # type: ignore[arg-type]
-        shards, out = version.shards, self._place(version, seed)
-        return train(shards, out=out, config=config, init_from=self.start, stop_at=stop_at, quiet=True)
+        config, out = replace(config, weights=version.weights), self._place(version, seed)
+        return train(version.data, out=out, config=config, init_from=self.start, stop_at=stop_at, quiet=True)
 
     def _speed(self, version: Version, seed: int) -> float | None:
         """Return the tokens per second of the first steps of a run, which continues later; None if it is short."""
