@@ -56,6 +56,9 @@ def experiment(
     mix: Annotated[
         int | None, typer.Option(metavar="N", help="Mix sources: try N mixtures, and propose and compare weights.")
     ] = None,
+    parallel: Annotated[
+        int, typer.Option(metavar="N", help="Trainings at once, each on one GPU or one thread of the CPU.")
+    ] = 1,
     workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
@@ -71,7 +74,8 @@ def experiment(
             named(versions, "DIR"), out=out, train=preset, settings=settings or (), seeds=seeds, tokens=tokens,
             held_out=held, group=group, tokenizer=tokenizer, vocab_size=vocab_size, by=by or ("source",),
             choices=named(choices or [], "--choices"), last_words=named(last_words or [], "--last-words"), shots=shots,
-            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, mix=mix, runner=runner_of(workers),
+            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, mix=mix, parallel=parallel,
+            runner=runner_of(workers),
         )  # fmt: skip
     if as_json:
         print_json(made.to_dict())

@@ -54,6 +54,7 @@ def experiment(
     cooldown: str | os.PathLike[str] | None = None,
     baseline: str | None = None,
     mix: int | None = None,
+    parallel: int = 1,
     runner: Runner | None = None,
     quiet: bool = False,
 ) -> Experiment:
@@ -92,6 +93,8 @@ def experiment(
         baseline: the name of the version with which the others are compared.
         mix: the number of mixtures to try. The versions are then sources, or one Dataset whose sources the first column
             of `by` names; weights for them are proposed, and compared with the natural ones.
+        parallel: the number of processes that train at once, each on one GPU, or with one thread of the CPU. The result
+            is that of trainings one after another, on the CPU with one thread.
         runner: the Runner that makes versions and shards; None: `dp.tools.Serial()`.
         quiet: whether to print nothing.
 
@@ -106,7 +109,8 @@ def experiment(
     """
     folder = os.fspath(out).rstrip("/")
     config = (preset(train) if isinstance(train, str) else train).override(*settings)
-    _check_numbers(seeds=(seeds, 2), tokens=(tokens, 1), checkpoints=(checkpoints, 1), ngram=(ngram, 1))
+    _check_numbers(seeds=(seeds, 2), tokens=(tokens, 1), checkpoints=(checkpoints, 1), ngram=(ngram, 1),
+                   parallel=(parallel, 1))  # fmt: skip
     if mix is not None and docs is not None:
         msg = "with mix=, docs= must be left out: the versions are the sources, or one Dataset with several sources"
         raise PlanError(msg)
@@ -141,7 +145,7 @@ def experiment(
     check_checkpoints(checkpoints, steps)
     runs = Trainings(
         design=made, config=replace(config, steps=steps), seeds=seeds, checkpoints=checkpoints, start=start,
-        questions=asked, out=folder, say=(lambda _: None) if quiet else print,
+        questions=asked, out=folder, parallel=parallel, say=(lambda _: None) if quiet else print,
     )  # fmt: skip
     settled = _Settled(base, by, group, ngram)
     result = _compared(runs, settled) if mix is None else _mixed(runs, settled, mix)
