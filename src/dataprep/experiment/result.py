@@ -96,8 +96,7 @@ class Experiment:
         """Return sentences about what was compared, and how."""
         a = self.about
         n, groups = len(self.versions) - 1, f" in {a['held_out_groups']:,} groups" if a["group"] else ""
-        counts = {name: of["contaminated"] for name, of in self.versions.items()}
-        counts |= {} if a["contaminated"] is None else {"the corpus": a["contaminated"]}
+        counts = self._removed() | ({} if a["contaminated"] is None else {"the corpus": a["contaminated"]})
         removed = ", ".join(f"{name} {count:,}" for name, count in reversed(counts.items()))
         same = f"{counted(a['seeds'], 'seed')}, each with the same initial weights for all versions"
         corrected = f"; verdicts are corrected for {n} comparisons (Holm), intervals are not" if n > 1 else ""
@@ -112,15 +111,25 @@ class Experiment:
             lines.append(f"each run starts from {a['start']}, and lowers the learning rate from its first step")
         return lines
 
+    def _removed(self) -> dict[str, int]:
+        """Return the number of documents that each version lost because they share words with the held-out set."""
+        return {name: of["contaminated"] for name, of in self.versions.items()}
+
     def __str__(self) -> str:
-        return "\n".join([*aligned([list(COLUMNS), *self.table()]), *self.notes()])
+        return "\n".join([*aligned(self.tables()[0]), *self.notes()])
+
+    def tables(self) -> list[list[list[str]]]:
+        """Return the tables, of versions and of measures, as rows of texts; the first row of each has the titles."""
+        return [[list(COLUMNS), *self.table()], self.measure_table()]
+
+    def measure_table(self) -> list[list[str]]:
+        """Return the table of measures with its titles."""
+        others = [name for name in self.versions if name != self.baseline]
+        return [["measure", "groups", self.baseline, "noise", "signal/noise", *others], *self.measure_rows()]
 
     def markdown(self) -> str:
         """Return the tables and notes as Markdown."""
-        others = [name for name in self.versions if name != self.baseline]
-        heads = ["measure", "groups", self.baseline, "noise", "signal/noise", *others]
-        tables = [markdown([list(COLUMNS), *self.table()]), markdown([heads, *self.measure_rows()])]
-        return "\n".join([*tables, "".join(f"- {line}\n" for line in self.notes())])
+        return "\n".join([*map(markdown, self.tables()), "".join(f"- {line}\n" for line in self.notes())])
 
     def pictures(self) -> dict[str, str]:
         """Return the pictures, as {name of the file: SVG}."""
@@ -147,9 +156,10 @@ class Experiment:
         """
         text = json.dumps(finite(self.to_dict()), ensure_ascii=False, indent=1)
         content = {JSON: f"{text}\n", MARKDOWN: self.markdown(), **self.pictures()}
-        begins = {JSON: '{"baseline"', MARKDOWN: "|version|documents|"} | dict.fromkeys(PICTURES, "<svgxmlns")
+        begins = {JSON: ('{"baseline"',), MARKDOWN: ("|version|documents|", "|mixture|")}
         for name in content:
-            owned.check_file(files.join(self.folder, name), "the result of an experiment", begins[name])
+            place, known = files.join(self.folder, name), begins.get(name, ("<svgxmlns",))
+            owned.check_file(place, "the result of an experiment", *known)
         for name, value in content.items():
             files.write_bytes(files.join(self.folder, name), value.encode())
 
