@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # most commands need none of these, and the libraries of toke
     from dataprep.core.model.dataset import Dataset
     from dataprep.history.trials import Estimate
     from dataprep.tokens.shards.verify import Problem
+    from dataprep.train.plan import TrainingCost
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
@@ -143,6 +144,26 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
         "memory_bytes": allowed,
         "needs": [{"what": what, "bytes": needed, "fits": needed <= allowed} for what, needed in needs],
     }  # fmt: skip
+
+
+def of_trainings(found: Sequence[tuple[str, TrainingCost]], mfu: float) -> list[dict[str, Any]]:
+    """Return the figures of the trainings that `plan` estimates.
+
+    - mfu: the share of a GPU's peak operations per second that is assumed.
+    """
+    from dataprep.train.plan import MEMORY
+
+    rows = []
+    for step, cost in found:
+        cards = {name: cost.on(name, mfu) for name in MEMORY}
+        rows.append({
+            "step": step, "parameters": cost.parameters, "steps": cost.steps, "tokens": cost.tokens,
+            "passes": cost.epochs, "flops": cost.flops, "state_bytes": cost.state_bytes, "row_bytes": cost.row_bytes,
+            "mfu": mfu,
+            "cards": [{"card": name, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
+                       "seconds": on.seconds} for name, on in cards.items()],
+        })  # fmt: skip
+    return rows
 
 
 def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:
