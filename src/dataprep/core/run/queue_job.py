@@ -19,9 +19,9 @@ from dataprep.errors import DataprepError, ReadError, portable
 from dataprep.store import files
 from dataprep.store.claims import Watch, claim
 from dataprep.store.place import here
+from dataprep.store.servers import NETWORK
 
-from .elsewhere import enter, versions
-from .runner import NETWORK, name_of
+from .elsewhere import enter, name_of, versions
 
 OFFSET = struct.Struct("<q")
 Answer = tuple[bytes | None, bytes | None]  # a pickled result, or a pickled error

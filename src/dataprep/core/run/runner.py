@@ -9,7 +9,6 @@ depend on the limit.
 from __future__ import annotations
 
 import collections
-import functools
 import os
 import signal
 import time
@@ -25,13 +24,14 @@ from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, po
 from dataprep.store.allocator import keep_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
-from dataprep.store.servers import LOST
+from dataprep.store.servers import NETWORK
 from dataprep.store.stopping import is_stop, no_ctrl_c
 
 from ..model.blame import raised
 from ..model.forked import start_server
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
+from .elsewhere import name_of
 from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
@@ -45,7 +45,6 @@ ADVICE = {
 }
 ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
 AHEAD = 32  # results per worker that may wait for an earlier, slower task
-NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
@@ -324,10 +323,3 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
         if sent is e:
             raise
         raise sent from e
-
-
-def name_of(task: bytes) -> str:
-    """Return the name of a pickled task."""
-    found = cloudpickle.loads(task)
-    found = found.func if isinstance(found, functools.partial) else found
-    return str(getattr(found, "__name__", type(found).__name__))
