@@ -26,6 +26,7 @@ SENTENCES = ("call me on {} please", "mon numero est {} merci", "mi número es {
 FORMS: dict[str, Callable[[str], str]] = {
     "bare": lambda n: n, "labelled": lambda n: f"tel: {n}", "listed": lambda n: f"{n}, {n}, {n}",
     "glued behind": lambda n: f"{n}stp", "glued with _": lambda n: f"{n}_old", "glued before": lambda n: f"tel{n}",
+    "behind a word": lambda n: f"merci{n}",
     "x4587": lambda n: f"{n}x4587", "ext. 12": lambda n: f"{n} ext. 12", "#3": lambda n: f"{n} #3",
     "two blanks": lambda n: n.replace(" ", "  ", 1), "broken": lambda n: n.replace(" ", "\n", 1),
     "label above": lambda n: f"Phone:\n{n}",
