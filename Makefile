@@ -23,7 +23,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-growth bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup kernels wheel demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-growth bench-peers bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -106,6 +106,9 @@ bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 
 bench-growth: setup  ## count what deduplication opens and reads at 10, 100 and 1,000 parts (ARGS="--only MinHash")
 	@$(BIN)/python benchmarks/bench_opens.py $(ARGS)
+
+bench-peers: setup  ## measure other programs beside dataprep, those that are installed (ARGS=--install: install them)
+	@$(BIN)/python benchmarks/bench_peers.py $(ARGS)
 
 bench-gpu: setup  ## measure the trainer on a GPU, in about 8 minutes: MFU, data, masks, checkpoints, QLoRA (--out DIR)
 	@$(BIN)/python benchmarks/bench_gpu.py $(ARGS)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
+
+from .engines import machine
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
@@ -48,13 +49,6 @@ Made by `make bench` (`python -m benchmarks`) on {machine}, {date}. MB is 10^6 b
 user-CPU second of one core unless a column says wall; peaks are of the largest process, imports included. Every table
 was taken in one run, its rows beside each other; the command above each makes it again.
 """
-
-
-def machine() -> str:
-    """The machine in words."""
-    model = next((line for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "")
-    name = model.partition(":")[2].strip() or platform.processor()
-    return f"{os.cpu_count()} cores of {name}, Python {platform.python_version()}, {platform.system()}"
 
 
 def _lines(path: str) -> list[str]:

@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 GAP = 0.05  # seconds between two looks at memory
+LOOKS_PER_DISK = 5
 
 
 def hashed_words(texts: list[str]):
@@ -72,25 +73,41 @@ def job(method: str, source: str, out: str, memory: str) -> None:
 
 
 def measure(method: str, source: str, out: Path, memory: str) -> dict[str, float]:
-    """Run a job as a process; seconds of CPU and wall, the peak MB of its tree, and the share of bytes removed."""
+    """Run a job as a process; seconds of CPU and wall, the peak MB of its tree, and the share of bytes removed.
+
+    `disk` and `most` are the MB of the files at the end, and at the largest of a few looks a second.
+    """
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, __file__, "--job", method, source, str(out), memory]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    peak, pid = 0, 0
+    peak, pid, most, looks = 0, 0, 0, 0
     watched = psutil.Process(process.pid)
     while not pid:
         with contextlib.suppress(psutil.Error):
             peak = max(peak, sum(p.memory_info().rss for p in (watched, *watched.children(recursive=True))))
+        if looks % LOOKS_PER_DISK == 0:
+            most = max(most, size_of(out))
+        looks += 1
         time.sleep(GAP)
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
-    wall, cpu = time.perf_counter() - started, used.ru_utime + used.ru_stime
+    wall, user, cpu = time.perf_counter() - started, used.ru_utime, used.ru_utime + used.ru_stime
     process.returncode = os.waitstatus_to_exitcode(status)
     said = process.stdout.read() if process.stdout else ""
-    disk = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+    disk = size_of(out)
     shutil.rmtree(out, ignore_errors=True)
     assert process.returncode == 0, command
-    return {"cpu": cpu, "wall": wall, "peak": peak / 1e6, "removed": float(said.split()[-1]), "disk": disk / 1e6}
+    sizes = {"peak": peak / 1e6, "disk": disk / 1e6, "most": max(most, disk) / 1e6}
+    return {"cpu": cpu, "user": user, "wall": wall, "removed": float(said.split()[-1]), **sizes}
+
+
+def size_of(folder: Path) -> int:
+    """The bytes of all files in a folder, some of which may disappear meanwhile."""
+    n_bytes = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            n_bytes += file.stat().st_size if file.is_file() else 0
+    return n_bytes
 
 
 def main() -> None:

@@ -6,12 +6,23 @@ Standard library only, since the interpreters of peers import it too.
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
 import resource
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+
+def machine() -> str:
+    """The machine in words."""
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.exists() else []
+    model = next((line for line in lines if line.startswith("model name")), "")
+    name = model.partition(":")[2].strip() or platform.processor()
+    return f"{os.cpu_count()} cores of {name}, Python {platform.python_version()}, {platform.system()}"
 
 
 def peak_kb() -> int:

@@ -216,7 +216,7 @@ def _first_pairs(text: LinkedTokens, pairs: Pairs, entry: I32, link: I32, state:
             add_pair(pairs, b >> 8, b & 255, Occurrences(count[b], head[b], tail[b]), link, state, least)
 
 
-@kernel
+@kernel(_nrt=False)
 def _note(fresh: Fresh, side: Int, token: Int, offset: Int, weight: Int, entry: I32, link: I32, state: I64) -> None:
     """Add an offset to a pair that the current merge makes."""
     e = new_entry(offset, entry, link, state)
@@ -230,7 +230,7 @@ def _note(fresh: Fresh, side: Int, token: Int, offset: Int, weight: Int, entry: 
     fresh.counts[side, token] += weight
 
 
-@kernel
+@kernel(_nrt=False)
 def _less(pairs: Pairs, left: Int, right: Int, weight: Int) -> None:
     """Subtract `weight` from the count of a pair; its old offset remains in the list, where `_merge_at` skips it."""
     p = find_pair(pairs, left, right)
@@ -274,7 +274,7 @@ def _merge(
     return False
 
 
-@kernel
+@kernel(_nrt=False)
 def _merge_at(
     i: Int, rule: MergeRule, text: LinkedTokens, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64
 ) -> None:

@@ -78,7 +78,7 @@ def _place_pairs(pairs: Pairs, n: int) -> None:
         _place_pair(pairs, p)
 
 
-@kernel
+@kernel(_nrt=False)
 def _place_pair(pairs: Pairs, p: Int) -> None:
     s = _slot(pairs.key[p], pairs.slots)
     while pairs.slots[s]:
@@ -86,7 +86,7 @@ def _place_pair(pairs: Pairs, p: Int) -> None:
     pairs.slots[s] = p + 1
 
 
-@kernel
+@kernel(_nrt=False)
 def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
     """Return the index of the pair of tokens (left, right) in the table `pairs`, or -1 if it is not there."""
     key = np.uint64(left) << np.uint64(32) | np.uint64(right)
@@ -99,7 +99,7 @@ def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
     return np.int64(-1)
 
 
-@kernel
+@kernel(_nrt=False)
 def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
     """Store `offset` in a new entry of a linked list, and return the entry's number; freed entries are used first.
 
@@ -117,7 +117,7 @@ def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
     return e
 
 
-@kernel
+@kernel(_nrt=False)
 def add_pair(pairs: Pairs, left: Int, right: Int, found: Occurrences, link: I32, state: I64, least: Int) -> None:
     """Add the pair of tokens (left, right) to the table and the heap if its count is at least `least`.
 
@@ -145,7 +145,7 @@ def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
     return pairs.seen[p] > pairs.seen[q] or (pairs.seen[p] == pairs.seen[q] and pairs.key[p] < pairs.key[q])
 
 
-@kernel
+@kernel(_nrt=False)
 def push(pairs: Pairs, state: I64, p: Int) -> None:
     """Add pair number `p` to the heap, ordered by its current count.
 
@@ -160,7 +160,7 @@ def push(pairs: Pairs, state: I64, p: Int) -> None:
     heap[i] = p
 
 
-@kernel
+@kernel(_nrt=False)
 def pop(pairs: Pairs, state: I64) -> Int:
     """Remove the most frequent pair from the heap; return its number. Of equally frequent pairs, take the oldest."""
     heap = pairs.heap

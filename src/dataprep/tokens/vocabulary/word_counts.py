@@ -139,7 +139,7 @@ def _count(offsets: I64, data: U8, machine: Machine, table: CountTable, sizes: I
                 cuts[0], cuts[1], k = cuts[done], cuts[done + 1], np.int64(2)
 
 
-@kernel
+@kernel(_nrt=False)
 def _count_word(data: U8, start: Int, stop: Int, table: CountTable, sizes: I64) -> None:
     slots, hashes, counts, ends, store = table
     last = np.uint64(len(slots) - 1)
