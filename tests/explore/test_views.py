@@ -16,6 +16,7 @@ from dataprep.errors import PlanError
 pytest.importorskip("duckdb")
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -167,6 +168,42 @@ def test_texts_are_those_of_why(index, dropped) -> None:
     hits = ask(search, index, text="x7")
     assert hits["documents_removed"] == hits["documents"] == 11  # x7 and x70 to x79
     assert hits["hits"][0]["causes"][0]["how"] == "dropped"
+
+
+def test_a_kept_document_has_a_place_in_the_shards(index, rich) -> None:
+    """The tokens from `start` to `stop` are those of its text; the documents next to it are those of the shard."""
+    shards, tok = dp.Shards.open(rich / "encode"), dp.Tokenizer.load(rich / "encode")
+    for number, shard in enumerate(shards.shards):
+        docs = shards.docs(number, ["id"])["id"].to_pylist()
+        for row, id_ in enumerate(docs):
+            one = ask(document, index, id=show_id(id_))
+            place = one["shard"]
+            assert place["shard"] == shard.name
+            assert place["near"] == [show_id(docs[i]) for i in (row - 1, row + 1) if 0 <= i < len(docs)]
+            data = np.fromfile(rich / "encode" / f"{shard.name}.bin", shards.dtype)
+            ids = data[place["start"] : place["stop"]].tolist()
+            assert plain(tok.decode(ids)) == one["text"]
+    assert ask(document, index, id=ask(lists.drops, index)["drops"][0]["id"])["shard"] is None
+
+
+def test_a_cluster_is_a_tree_over_all_stages(tmp_path) -> None:
+    """Dropped by Exact for one that MinHash dropped for another, which a filter dropped: each below the one kept."""
+    texts = [" ".join([*(f"w{i}" for i in range(40)), str(n)]) for n in (0, 1, 1, 1)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
+    stages = (dp.Exact(), dp.MinHash(threshold=0.6), dp.Filter(none))
+    out = dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out")).url
+    index = ExploredRun(out).index()
+    (one,) = ask(lists.clusters, index)["clusters"]
+    found = ask(lists.cluster, index, id=one["root"])
+    steps = {(row["id"], row["depth"], row["stage"], row["duplicate_of"]) for row in found["tree"]}
+    ids = sorted((row["id"] for row in found["tree"]), key=parse_id)
+    assert steps == {(ids[0], 1, "MinHash", one["root"]), *((id_, 2, "Exact", ids[0]) for id_ in ids[1:])}
+    assert (found["cluster"]["end_stage"], found["cluster"]["removed"]) == ("none", 3)
+
+
+def none(text: str) -> bool:
+    """Drop each text."""
+    return not text
 
 
 def test_thresholds_are_those_of_the_command(index, rich) -> None:

@@ -6,6 +6,7 @@ import json
 
 import dataprep as dp
 from dataprep.core.model.stats import Amount, StageStats
+from dataprep.history import boilerplate as B
 from dataprep.history import suspicions as S
 from dataprep.history.review import Precision
 
@@ -64,7 +65,40 @@ def test_lines_that_many_documents_have(tmp_path) -> None:
     docs = dp.read({name: f"{tmp_path}/{name}.jsonl" for name in texts})
     out = dp.Pipeline().run(docs, out=str(tmp_path / "out")).url
     sources = {name: (Amount(10 * len(some)), Amount(10 * len(some), 1)) for name, some in texts.items()}
-    (one,) = S.lines_left(out, sources)
+    (one,) = S.left_in_texts(out, sources)
     assert (one.kind, one.source, one.text) == (S.LINES_LEFT, "site", FOOTER)
     assert (one.docs, one.bytes) == (100, 100 * len(FOOTER.encode()))
     assert one.sentence.startswith("10 of 100 sampled documents of 'site' that were kept have the line ")
+
+
+def test_templates_in_what_was_kept() -> None:
+    """Weather reports in three scripts, of which names and numbers differ; essays and short texts are no templates."""
+    words = [f"{a}{b}" for a in ("ka", "lo", "mi", "ne", "ru") for b in ("da", "fe", "go", "hu", "tis", "vo")]
+    own = ["".join(words[(i * k) % 29] + str(i) + " " for k in range(3, 6)) for i in range(60)]
+    texts = {
+        "weather": [f"The weather in {a}will be mild tomorrow with light winds from the west and {i} degrees at noon, "
+                    "so please take a warm coat with you" for i, a in enumerate(own)],
+        "طقس": [f"سيكون الطقس في {a} معتدلا غدا مع رياح خفيفة من الغرب وستبلغ الحرارة عند الظهر {i} درجة لذلك خذ معطفا"
+                for i, a in enumerate(own)],
+        "天气": [f"明天{i}城天气晴朗，气温适中，西风微弱，中午最高气温为{i}度，请大家注意增减衣物" for i in range(60)],
+        "essays": [" ".join(words[(i * i + k * k * (i + 3)) % 30] for k in range(60)) for i in range(60)],
+        "rare": [" ".join(words[(i * 7 + k * k * (i + 5)) % 30] for k in range(40)) if i % 12 else
+                 f"one template of which there are only five in all the pages of this source number {i} and no more"
+                 for i in range(55)],
+        "short": ["the same eight words in all of them"] * 60,
+    }  # fmt: skip
+    found = B.templates_left(texts)
+    assert [one.source for one in found] == ["weather", "طقس", "天气"]
+    assert all(one.n >= 55 and one.of == 60 for one in found)
+    assert found[0].phrase == "will be mild tomorrow with light winds from the west and"
+    assert all(one.phrase in text for one in found for text in texts[one.source][:1])
+    assert all(0.5 < one.share < 1 for one in found)
+
+
+def test_families_of_near_duplicates() -> None:
+    """A twentieth of a source in large clusters is named, with all their documents; less, or a small source, is not."""
+    sources = {name: (Amount(n), Amount()) for name, n in {"a": 1_000, "b": 1_001, "c": 99}.items()}
+    families = [("a", 1, 50, 7), ("b", 1, 50, 7), ("c", 1, 99, 7), ("gone", 1, 50, 7)]
+    (one,) = S.template_families(families, sources)
+    assert (one.kind, one.source, one.docs, one.bytes) == (S.TEMPLATES, "a", 50, 7)
+    assert "in 1 cluster of" in one.sentence

@@ -12,16 +12,23 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Cut, Drop
 from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.layout import home_of
+from dataprep.core.output.lineage import family
+from dataprep.core.output.run_folder import token_folders
 from dataprep.errors import PlanError
 from dataprep.history.cuts import context
 from dataprep.history.removed_hits import RemovedHit, find_kept, find_removed
 from dataprep.history.replay import rule_cuts
+from dataprep.history.run_summary import token_shards
 from dataprep.history.texts import DocumentsAsRead, pairs_of
 from dataprep.history.why import Fate, follow
 from dataprep.history.word_diff import DiffSide, word_diff
+from dataprep.store import files
 
 from .index import RunIndex
 from .view_query import ViewQuery
@@ -112,9 +119,30 @@ def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         "drops": [_step(one) for one in fate.drops],
         "kept_in": fate.home or fate.survivor_in, "survivor": show_id(fate.survivor),
         "cuts": [] if is_forgotten else [*_span_cuts(documents, fate), *_rule_cuts(documents, id_)],
-        "has_cluster": own["n"] > 0,
+        "has_cluster": own["n"] > 0, "shard": None if drop or is_forgotten else _in_shards(index, id_),
         "pair": None if drop is None or drop.duplicate_of is None else pair_of(index, documents, drop),
     }  # fmt: skip
+
+
+def _in_shards(index: RunIndex, id_: int) -> dict[str, Any] | None:
+    """Return the place of a document in the run's token shards, with the documents next to it; None if it is in none.
+
+    The place is that of its first copy; `start` and `stop` count tokens.
+    """
+    folder, shards = next(iter(token_folders(index.url)), None), token_shards(index.url)
+    if folder is None or shards is None or (origin := folder.origin) is None:
+        return None
+    homes = {files.real(home.url) for row in origin.files if (home := home_of(row.url)) is not None}
+    shifts = [one.shift for one in family(index.url, saved=False) if files.real(one.url) in homes]
+    for number in range(len(shards.shards)) if len(homes) == len(shifts) == 1 else ():
+        docs = shards.docs(number, ["id", "start", "stop"])
+        ids = docs["id"].to_numpy()
+        for at in np.flatnonzero(ids == np.uint64(id_ - shifts[0]))[:1] if id_ >= shifts[0] else ():
+            near = [ids[i] for i in (at - 1, at + 1) if 0 <= i < len(ids)]
+            return {"folder": folder.url, "shard": shards.shards[number].name,
+                    "start": docs["start"][at].as_py(), "stop": docs["stop"][at].as_py(),
+                    "near": [show_id(int(one) + shifts[0]) for one in near]}  # fmt: skip
+    return None
 
 
 def _step(drop: Drop) -> dict[str, Any]:

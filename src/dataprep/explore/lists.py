@@ -21,6 +21,15 @@ DROP_ORDERS = {
     "stage": "stage, reason", "chance": "chance",
 }  # fmt: skip
 CLUSTER_OF = "SELECT (root, home) FROM members WHERE id = ? OR (root = ? AND home = 0)"  # of a document
+MOST_NODES = 200
+TREE = f"""
+WITH RECURSIVE own AS (SELECT drops.*, home FROM members JOIN drops USING (id)
+                       WHERE root = ? AND home = ? AND duplicate_of IS NOT NULL),
+tree AS (SELECT own.*, 1 AS depth FROM own WHERE duplicate_of = ? AND (duplicate_of_dataset IS NULL) = (home = 0)
+         UNION ALL SELECT own.*, depth + 1 FROM own JOIN tree ON own.duplicate_of = tree.id
+         WHERE own.duplicate_of_dataset IS NULL AND depth < 99)
+SELECT * FROM tree ORDER BY depth, similarity NULLS LAST, id LIMIT {MOST_NODES}
+"""  # noqa: S608 - a constant
 
 
 class _Where:
@@ -123,7 +132,9 @@ def all_rows(index: RunIndex, which: str, asked: ViewQuery) -> list[dict[str, An
 
 
 def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return the cluster of a document, and a page of its dropped documents, the least similar first.
+    """Return the cluster of a document, a page of its dropped documents, the least similar first, and its tree.
+
+    The tree has the dropped documents (the first 200) in the order of their depth, the number of drops to the root.
 
     Parameters: `id`, the kept document or a dropped one; `home`, the Dataset that contains the kept document, as
     `clusters` returns it (if it is missing, this run contains it).
@@ -138,13 +149,18 @@ def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
             [id_, id_],
         )
     if not found:
-        return {"cluster": None, "drops": []}
+        return {"cluster": None, "drops": [], "tree": []}
+    own = [found[0]["root"], found[0]["home"]]
     rows = index.rows(
         "SELECT drops.* FROM members JOIN drops USING (id) WHERE root = ? AND home = ? AND duplicate_of IS NOT NULL "
         "ORDER BY similarity ASC NULLS LAST, id LIMIT ? OFFSET ?",
-        [found[0]["root"], found[0]["home"], *asked.page],
+        [*own, *asked.page],
     )
-    return {"cluster": _cluster(index, found[0]), "drops": [shown(index, row) for row in rows]}
+    tree = index.rows(TREE, [*own, found[0]["root"]])
+    return {
+        "cluster": _cluster(index, found[0]), "drops": [shown(index, row) for row in rows],
+        "tree": [shown(index, row) for row in tree],
+    }  # fmt: skip
 
 
 def drops(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:

@@ -27,6 +27,13 @@ GROUP BY ALL
 LOST = """
 SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes FROM clusters WHERE end_stage IS NOT NULL
 """
+FAMILIES = f"""
+WITH families AS (SELECT drops.source AS source, count(*) AS docs, coalesce(sum(drops.bytes), 0)::BIGINT AS bytes
+                  FROM members JOIN drops USING (id)
+                  WHERE duplicate_of IS NOT NULL AND similarity < 1 AND drops.source IS NOT NULL
+                  GROUP BY drops.source, root, home HAVING count(*) >= {suspicions.FAMILY})
+SELECT source, count(*) AS n, sum(docs)::BIGINT AS docs, sum(bytes)::BIGINT AS bytes FROM families GROUP BY source
+"""  # noqa: S608 - a constant
 NEAR = """
 SELECT source, count(*) AS docs, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops
 WHERE similarity < 1 AND duplicate_of IS NOT NULL AND duplicate_of_dataset IS NULL AND source IS NOT NULL
@@ -66,6 +73,8 @@ def suspected(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
             {pair: row["bytes"] or 0 for pair, row in pairs.items()},
         ),
     ]
+    families = [(row["source"], row["n"], row["docs"], row["bytes"]) for row in index.once(FAMILIES)]
+    found += suspicions.template_families(families, amounts.sources)
     return {"suspicions": [asdict(one) for one in suspicions.ranked(found)]}
 
 
@@ -73,7 +82,7 @@ def suspected_by_text(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
     """Return the suspicions for which texts are read: boilerplate, and a bad review."""
     if suspected_by_text not in index.kept:
         near = {row["source"]: (row["docs"], row["bytes"]) for row in index.rows(NEAR)}
-        lines = suspicions.lines_left(index.url, index.amounts.sources)
+        lines = suspicions.left_in_texts(index.url, index.amounts.sources)
         index.kept[suspected_by_text] = [*suspicions.boilerplate_suspicions(index.url, near), *lines]
     found = [*index.kept[suspected_by_text], *review.suspected(index)]
     return {"suspicions": [asdict(one) for one in suspicions.ranked(found)]}

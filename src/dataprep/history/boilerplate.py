@@ -1,4 +1,4 @@
-"""Alarm about near-duplicates that resemble the kept documents only in boilerplate, such as menus and footers.
+"""Find boilerplate, such as menus and footers, and templates, of which the documents of a source are instances.
 
 Samples of each source's pairs and of its kept documents are read. A line is boilerplate if it occurs in many of the
 kept documents. If the texts of most pairs have little in common without these lines, distinct texts were dropped.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from dataprep.store.ranks import mix
 
 from .clusters import drop_batches
 from .texts import DocumentsAsRead, pairs_of
+from .word_diff import WORD
 
 SAMPLE = 40  # pairs of a source
 MOST_SOURCES = 10  # those with the most near-duplicates
@@ -31,6 +32,7 @@ FEWEST = 10  # of them, below which nothing is said
 SHARE, LEAST = 0.1, 3  # of them: a line in fewer is not boilerplate
 LINE_LEAST, LINE_CHARS = 20, 100  # characters of a line that is named, and that are shown of it
 LEFT_FEWEST = 50  # kept documents, below which no line of a source is named
+SHINGLE, TEMPLATE_WORDS, TEMPLATE = 5, 20, 0.5  # words of a phrase; fewest of a text; share of it, by common phrases
 WORDS = 5  # outside of boilerplate, below which a text has no content of its own
 ALIKE = 0.3  # Jaccard similarity of the contents; less is a different text
 
@@ -92,18 +94,90 @@ class BoilerplateLeft(NamedTuple):
         return f'{documents} have the line "{shown}"'
 
 
-def boilerplate_left(url: str, sources: Iterable[str]) -> list[BoilerplateLeft]:
-    """Return the sources in whose kept documents a line of at least 20 characters is boilerplate.
+class TemplateLeft(NamedTuple):
+    """A source of which many kept documents were made from one template.
+
+    Attributes:
+        source: its name.
+        phrase: the longest passage of the template.
+        n: the number of sampled documents made from it.
+        of: the number of sampled documents.
+        share: the share (0 to 1) of the text of these documents that belongs to the template.
+    """
+
+    source: str
+    phrase: str
+    n: int
+    of: int
+    share: float
+
+    def __str__(self) -> str:
+        """Return a sentence."""
+        shown = " ".join(self.phrase.split())
+        shown = shown if len(shown) <= LINE_CHARS else f"{shown[: LINE_CHARS - 1]}…"
+        documents = f"{self.n:,} of {self.of:,} sampled documents of '{self.source}' that were kept"
+        return f'{documents} are made from one template, which is {self.share:.0%} of their text: "{shown}"'
+
+
+def kept_texts(url: str, sources: Iterable[str]) -> dict[str, list[str]]:
+    """Return a sample of the kept documents of sources of the run in the folder `url`.
 
     Sources with few sampled documents are left out.
+    """
+    return {source: texts for source, texts in _kept(url, set(sources)).items() if len(texts) >= LEFT_FEWEST}
 
-    - url: the run's folder.
+
+def templates_left(kept: Mapping[str, Sequence[str]]) -> list[TemplateLeft]:
+    """Return the sources of which at least 10 % of the kept documents were made from one template.
+
+    A phrase of five words is common if at least 10 % of the documents of a source have it. Documents of at least 20
+    words with a common phrase, and of which common phrases are at least half, are made from one template.
+
+    - kept: documents by source, from `kept_texts`.
+    """
+    found = (_template(source, texts) for source, texts in kept.items())
+    return [one for one in found if one is not None]
+
+
+def _template(source: str, texts: Sequence[str]) -> TemplateLeft | None:
+    words = [some for text in texts if len(some := WORD.findall(text)) >= TEMPLATE_WORDS]
+    phrases = [[tuple(word.strip() for word in some[i : i + SHINGLE]) for i in range(len(some) - SHINGLE + 1)]
+               for some in words]  # fmt: skip
+    counts, least = Counter(one for some in phrases for one in set(some)), max(LEAST, SHARE * len(texts))
+    common = {one for one, n in counts.items() if n >= least}
+    covered = [_covered(some, common) for some in phrases]
+    shares = [sum(len(w) for w, is_in in zip(*both, strict=True) if is_in) / max(1, sum(map(len, both[0])))
+              for both in zip(words, covered, strict=True)]  # fmt: skip
+    made = [i for i, share in enumerate(shares) if share >= TEMPLATE]
+    times = Counter(one for i in made for one in common.intersection(phrases[i]))
+    best, n = max(times.items(), key=lambda item: (item[1], item[0]), default=((), 0))
+    if n < least:
+        return None
+    own = [i for i in made if best in phrases[i]]
+    runs = itertools.groupby(zip(words[own[0]], covered[own[0]], strict=True), lambda pair: pair[1])
+    phrase = max(("".join(word for word, _ in run) for is_in, run in runs if is_in), key=len).strip()
+    return TemplateLeft(source, phrase, n, len(texts), sum(shares[i] for i in own) / n)
+
+
+def _covered(phrases: Sequence[tuple[str, ...]], common: set[tuple[str, ...]]) -> list[bool]:
+    """Return, for each word of a text, whether it belongs to a common phrase."""
+    found = [False] * (len(phrases) + SHINGLE - 1)
+    for i, one in enumerate(phrases):
+        if one in common:
+            found[i : i + SHINGLE] = [True] * SHINGLE
+    return found
+
+
+def boilerplate_left(kept: Mapping[str, Sequence[str]]) -> list[BoilerplateLeft]:
+    """Return the sources in whose kept documents a line of at least 20 characters is boilerplate.
+
+    - kept: documents by source, from `kept_texts`.
     """
     found = list[BoilerplateLeft]()
-    for source, texts in _kept(url, set(sources)).items():
+    for source, texts in kept.items():
         counts = Counter(line for text in texts for line in set(lines_of(text)) if len(line) >= LINE_LEAST)
         line, n = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
-        if len(texts) >= LEFT_FEWEST and n >= max(LEAST, SHARE * len(texts)):
+        if n >= max(LEAST, SHARE * len(texts)):
             found.append(BoilerplateLeft(source, line, n, len(texts)))
     return found
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataprep.core.model.stats import LARGE, Amount, StageStats, removed
 from dataprep.errors import counted
 
-from .boilerplate import alike_in_boilerplate, boilerplate_left
+from .boilerplate import alike_in_boilerplate, boilerplate_left, kept_texts, templates_left
 from .clusters import NoSurvivor, Overtaken
 from .review import Precision
 
@@ -16,6 +16,8 @@ HALF = 0.5  # of a source: what removes more, is listed
 NO_SURVIVOR, OVERTAKEN, TEXT_LOST = "no_survivor", "source_for_source", "text_lost"
 TOOK_SOURCE, BOILERPLATE, NEARLY_ALL = "reason_took_source", "boilerplate", "nearly_all"
 LINES_LEFT, MOST_SOURCES = "lines_left", 10
+TEMPLATES, TEMPLATE_LEFT = "template_families", "template_left"
+FAMILY, FAMILY_SHARE = 50, 0.05  # near-duplicates of one document; share of a source in such families
 JUDGED_WRONG, GOOD = "judged_wrong", 0.9  # the share of right drops, below which a reason is listed
 
 
@@ -32,7 +34,7 @@ class Suspicion:
         other: for OVERTAKEN, the source of the documents that were kept.
         stage: the stage that removed them; "" for several.
         reason: the reason of the drops; "" for several.
-        text: for LINES_LEFT, the line.
+        text: for LINES_LEFT and TEMPLATE_LEFT, the line or passage.
     """
 
     kind: str
@@ -119,16 +121,41 @@ def boilerplate_suspicions(url: str, near: Mapping[str, tuple[int, int]]) -> lis
     return found
 
 
-def lines_left(url: str, sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
-    """Return the suspicions about lines that occur in many kept documents of a source; this reads texts.
+def template_families(
+    families: Iterable[tuple[str, int, int, int]], sources: Mapping[str, tuple[Amount, Amount]]
+) -> list[Suspicion]:
+    """Return the suspicions about sources of which many documents were dropped as near-duplicates in large clusters.
+
+    Such documents may be instances of a template that differ in what matters, such as names and numbers.
+
+    Args:
+        families: (source, clusters with at least 50 of its near-duplicates, documents, bytes of these near-duplicates).
+        sources: (amount read, amount kept) by source.
+    """
+    found = list[Suspicion]()
+    for source, n, docs, n_bytes in families:
+        read = sources[source][0].docs if source in sources else 0
+        if read >= LARGE and docs >= FAMILY_SHARE * read:
+            what = f"{docs:,} of {read:,} documents of '{source}' were dropped as near-duplicates in "
+            what += f"{counted(n, 'cluster')} of more than {FAMILY}, as texts made from one template may be"
+            found.append(Suspicion(TEMPLATES, what, docs, n_bytes, source))
+    return found
+
+
+def left_in_texts(url: str, sources: Mapping[str, tuple[Amount, Amount]]) -> list[Suspicion]:
+    """Return the suspicions about lines and templates that many kept documents of a source have; this reads texts.
 
     - url: the run's folder.
     - sources: (amount read, amount kept) by source; the largest sources are examined. The amounts of a suspicion are
       estimated from the share in the sample.
     """
     largest = sorted(sources, key=lambda name: -sources[name][1].bytes)[:MOST_SOURCES]
-    found = list[Suspicion]()
-    for one in boilerplate_left(url, largest):
+    kept, found = kept_texts(url, largest), list[Suspicion]()
+    for made in templates_left(kept):
+        amount, share = sources[made.source][1], made.n / made.of
+        docs, size = round(amount.docs * share), round(amount.bytes * share * made.share)
+        found.append(Suspicion(TEMPLATE_LEFT, str(made), docs, size, made.source, text=made.phrase))
+    for one in boilerplate_left(kept):
         docs = round(sources[one.source][1].docs * one.n / one.of)
         size = docs * len(one.line.encode())
         found.append(Suspicion(LINES_LEFT, str(one), docs, size, one.source, text=one.line))

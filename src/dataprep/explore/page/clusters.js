@@ -33,9 +33,23 @@ export async function clusters(given, about) {
     list, pager(found.total, ROWS, Number(given.page || 0)), files("clusters"));
 }
 
+// The document kept at first, the documents dropped for it, those dropped for these, and so on, with the end of each.
+function tree(one, nodes, kept) {
+  if (!nodes.some((node) => node.depth > 1)) return null;
+  const below = new Map();
+  for (const node of nodes) {
+    const of = node.depth > 1 ? node.duplicate_of : "";
+    below.set(of, [...below.get(of) || [], node]);
+  }
+  const children = (id) => below.has(id) ? h("ul", {}, below.get(id).map((node) => h("li", {}, link(address("document", {id: node.id}), node.id), " ", h("span", {class: "lost-text"}, "dropped by ", name(`${node.stage}: ${node.reason}`)),
+    node.similarity === null ? "" : ` ${node.similarity.toFixed(3)}`, " ", node.source === null ? "" : name(node.source), children(node.id)))) : null;
+  const more = one.removed > nodes.length ? h("p", {class: "note"}, `and ${number(one.removed - nodes.length)} more, in the table below`) : null;
+  return h("details", {class: "card tree", open: true}, h("summary", {}, "All stages as one tree"), h("ul", {}, h("li", {}, kept, " ", one.end_stage ? ends(one) : h("span", {class: "kept-text"}, "is kept"), children(""))), more);
+}
+
 export async function cluster(given) {
   const page = Number(given.page || 0), rows = 10;
-  const {cluster: one, drops} = await ask("cluster", {id: given.id, home: given.home || "", page, rows});
+  const {cluster: one, drops, tree: nodes} = await ask("cluster", {id: given.id, home: given.home || "", page, rows});
   if (!one) return section("Cluster", h("p", {}, "No document was dropped as a duplicate of this one, and it is no duplicate."));
   const chosen = given.pair || (drops[0] && drops[0].id);
   const list = drops.map((drop) => [link(changed({pair: drop.id, page: page || ""}), drop.id), h("td", {class: "wide"}, title(drop.id)), drop.source === null ? "" : name(drop.source),
@@ -46,5 +60,5 @@ export async function cluster(given) {
   const both = chosen ? pair((await ask("pair", {id: chosen})).pair) : null;
   const kept = one.home ? `${one.root} of ${one.home}` : link(address("document", {id: one.root}), one.root);
   const lead = h("p", {}, `${number(one.removed + 1)} documents, of which `, kept, one.end_stage ? " was kept at first; " : " is kept. ", ends(one), " Dropped by ", name(one.reasons), ".");
-  return section("Cluster", lead, both, members, pager(one.removed, rows, page), drops.length ? files("drops", {cluster: drops[0].id}) : null);
+  return section("Cluster", lead, both, tree(one, nodes, kept), members, pager(one.removed, rows, page), drops.length ? files("drops", {cluster: drops[0].id}) : null);
 }

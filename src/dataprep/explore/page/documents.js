@@ -34,6 +34,11 @@ function cuts(stage) {
   return h("details", {class: "card", open: true}, h("summary", {}, h("b", {}, name(stage.stage)), ` cut ${plural(stage.n, "span")}, ${size(stage.bytes)}`), pieces, more);
 }
 
+function shard(one) {
+  return h("p", {}, "In the token shard ", name(one.shard), " of ", name(one.folder), `: tokens ${number(one.start)} to ${number(one.stop)}, ${plural(one.stop - one.start, "token")}${one.near.length ? ", next to " : ""}`,
+    one.near.flatMap((id, i) => [i ? " and " : "", link(address("document", {id}), id)]), ".");
+}
+
 export async function document_(given) {
   const one = await ask("document", {id: given.id});
   const fate = one.drops.map(step);
@@ -43,7 +48,7 @@ export async function document_(given) {
   const whole = one.chars > (one.text || "").length ? `the first ${number(one.text.length)} of ${number(one.chars)} characters` : one.chars === null ? "" : plural(one.chars, "character");
   return [
     section(`Document ${one.id}`, h("p", {}, one.source === null ? "" : ["of the source ", name(one.source), ". "], one.has_cluster ? link(address("cluster", {id: one.id}), "Its cluster") : ""),
-      h("ol", {class: "trail"}, [...fate, ...end])),
+      h("ol", {class: "trail"}, [...fate, ...end]), one.shard ? shard(one.shard) : null),
     one.cuts.length ? section("Cut out of it", one.cuts.map(cuts)) : null,
     both ? section("Dropped and kept", both) : null,
     section("Text", h("p", {class: "note"}, whole), h("div", {class: "card"}, text(one.text))),

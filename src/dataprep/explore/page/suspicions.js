@@ -8,6 +8,8 @@ const KINDS = {
   nearly_all: ["Nearly all of a source", (one) => address("sources", {only: one.source})],
   reason_took_source: ["One reason took most of a source", (one) => address("drops", {stage: one.stage, reason: one.reason, source: one.source})],
   lines_left: ["Boilerplate left", (one) => address("search", {text: one.text})],
+  template_left: ["Template left", (one) => address("search", {text: one.text})],
+  template_families: ["Template families", (one) => address("clusters", {source: one.source, least: "50", below: "1"})],
   judged_wrong: ["Judged wrong in the review", (one) => address("review", {stage: one.stage, reason: one.reason})],
   boilerplate: ["Alike only in boilerplate", (one) => address("clusters", {source: one.source, sort: "least", below: "1"})],
 };
