@@ -139,6 +139,28 @@ def test_stored_scores_say_what_they_do_not_know(tmp_path) -> None:
     assert stored_scores(scored_of(run.url)) is None
 
 
+def test_percentiles_store_all_scores(tmp_path) -> None:
+    """The range that they determined can be changed: equal to a run of the filter with this range; until pruned."""
+    pytest.importorskip("kenlm")
+    docs = corpus(tmp_path, "han")
+    model = arpa(tmp_path, WORDS["han"])
+    run = dp.Pipeline(dp.Percentiles(dp.Perplexity(model=model), cut=(20, 70))).run(docs, str(tmp_path / "run"))
+    step = scored_of(run.url)
+    scores = stored_scores(step)
+    assert scores is not None
+    assert (len(scores.rows), scores.unknown) == (docs.count, 0)
+    low, high = (one.value for one in step.limits)
+    assert [one.name for one in step.limits] == ["score_range.low", "score_range.high"]
+    dropped = set(run.drops().column("id").to_pylist())
+    for other in at_values(step, scores, "score_range.high", [high - 5, high, high + 5]):
+        filter_ = dp.Perplexity(model=model, score_range=(low, other.value))
+        full = dp.Pipeline(filter_).run(docs, str(tmp_path / f"at{other.value}"))
+        wanted = set(full.drops().column("id").to_pylist())
+        assert (set(other.back.tolist()), set(other.new.tolist())) == (dropped - wanted, wanted - dropped)
+        assert sum(map(sum, other.by_source.values())) == len(dropped ^ wanted)
+        assert (other.value == high) == (dropped == wanted)
+
+
 def test_a_sample_has_intervals_that_hold(tmp_path) -> None:
     """Of the samples by 20 seeds, the interval contains the full number at least 17 times."""
     from dataprep.history import stage_input
