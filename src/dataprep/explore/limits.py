@@ -79,12 +79,14 @@ def limit(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     if scores is None:
         return {"stage": step.at.name, "limit": one.name, "value": at, "documents": step.at.stats.docs_in, "how": None}
     (found,) = at_values(step, scores, one.name, [at], MOST_EXAMPLES)
-    stops = at_values(step, scores, one.name, _stops(step, one.name, one.value))
+    key = (limit, step.at.name, asked.text("measure"), one.name)
+    if key not in index.kept:
+        index.kept[key] = at_values(step, scores, one.name, _stops(step, one.name, one.value))
     sources = list(found.by_source.items())
     back, new = (_documents(index, drops) for drops in found.examples)
     return {
         "stage": step.at.name, "limit": one.name, **_figures(found), "unknown": found.unknown, "known": found.known,
-        "documents": step.at.stats.docs_in, "stops": [_figures(stop) for stop in stops], "back_docs": back,
+        "documents": step.at.stats.docs_in, "stops": [_figures(stop) for stop in index.kept[key]], "back_docs": back,
         "new_docs": new, "n_sources": len(sources), "code": _code(step, one.name, at),
         "sources": [{"source": name, "back": a, "new": b} for name, (a, b) in sources[:MOST_SOURCES]],
     }  # fmt: skip

@@ -147,7 +147,7 @@ def scored_steps(url: str, known: Mapping[str, Stage] | None = None) -> list[Sco
 
     - known: stages by label, which are not reconstructed from their descriptions.
     """
-    found = []
+    found = list[ScoredStep]()
     for at in run_stages(url):
         if at.is_estimator:
             found += _percentiles(at)
