@@ -9,12 +9,14 @@ installation, and sample_data. Every method reads the same corpus and writes the
 its own with one worker: seconds and peak memory are of this process, and include reading and writing (the method "none"
 only copies). Tokens are counted by a BPE trained on the whole corpus, with a separator after each document. A method
 that was measured is not measured again unless its folder is deleted. With COMPARE_SEEDS, the step `quality` trains that
-many small models per method, on equal numbers of tokens, and compares them on documents that are held out before any
-method runs (docs/experiments.md). `dataprep inspect OUT/compare/minhash` shows what the method minhash removed.
+many small models per method, on equal numbers of tokens (COMPARE_TOKENS; by default those of the preset), and compares
+them on documents that are held out before any method runs (docs/experiments.md). `dataprep inspect
+OUT/compare/minhash` shows what the method minhash removed.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -41,24 +43,20 @@ from dataprep.store.key import key
 INPUT = os.environ.get("COMPARE_INPUT")
 SEEDS = int(os.environ.get("COMPARE_SEEDS", "0"))
 PRESET = os.environ.get("COMPARE_PRESET", "probe")
+TOKENS = int(os.environ.get("COMPARE_TOKENS", "0")) or None
 VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
 STAGES: dict[str, Callable[[], Any]] = {
     "exact": dp.Exact,
-    "minhash": lambda: dp.MinHash(threshold=0.8),
+    "minhash": lambda: dp.MinHash(preset="lee2022"),  # 450 bands of 20 rows
     "sa": lambda: dp.SuffixArray(min_words=50),
-    "bloom": lambda: dp.Bloom(unit="paragraph"),
+    "bloom": lambda: dp.Bloom(unit="ngram"),  # the fuzzy filter of DataComp-LM: 80 % of 13-grams
+    "dclm": lambda: dp.MinHash(preset="dclm"),  # 93 bands of 15 rows
+    "vectors": dp.SemDeDup,
 }
-METHODS = (
-    "none",
-    "exact",
-    "minhash",
-    "sa",
-    "bloom",
-    "exact+minhash",
-    "exact+sa",
-    "minhash+sa",
-    "exact+minhash+sa",
-)
+LETTERS = dict(zip(STAGES, "EMSBDV", strict=True))  # in the table of overlaps
+COMPARED = ("exact", "minhash", "sa", "bloom", "exact+minhash", "exact+sa", "minhash+sa", "exact+minhash+sa", "dclm")
+HAS_VECTORS = importlib.util.find_spec("fasttext") is not None
+METHODS = ("none", *COMPARED, *(("vectors",) if HAS_VECTORS else ()))
 MATRIX = "of the bytes that a row removes (documents, and spans cut out of others), the share that a column removes too"
 MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", "peak_mb")
 
@@ -78,7 +76,7 @@ def tokenizer(ingest, out, runner):
 
 def compare(ingest, tokenizer, out, runner):
     """Run every method, measure the remaining documents, and print two tables."""
-    for stage in map(stages, STAGES):
+    for stage in map(stages, METHODS):
         for one in stage:
             one.warm()  # compiled here once, so that no method's time or memory has the compiler in it
     rows = [_row(name, ingest, tokenizer, out, runner) for name in METHODS]
@@ -89,7 +87,8 @@ def compare(ingest, tokenizer, out, runner):
         f.write(f"{_markdown(tables[0])}\nBelow: {MATRIX}.\n\n{_markdown(tables[1])}".encode())
     for table in tables:
         Console().print(table)
-    return f"{MATRIX}\n{files.join(out, 'compare.md')}"
+    left_out = "" if HAS_VECTORS else "vectors (SemDeDup) is left out: it needs `pip install 'dataprep-lm[langid]'`\n"
+    return f"{MATRIX}\n{left_out}{files.join(out, 'compare.md')}"
 
 
 def quality(ingest, out, runner):
@@ -97,7 +96,7 @@ def quality(ingest, out, runner):
     if not SEEDS:
         return "COMPARE_SEEDS=5 also trains models on what each method leaves (docs/experiments.md)"
     return dp.experiment({name: stages(name) for name in METHODS}, docs=ingest, out=out, train=PRESET, seeds=SEEDS,
-                         runner=runner)  # fmt: skip
+                         tokens=TOKENS, runner=runner)  # fmt: skip
 
 
 def stages(method: str) -> list[Any]:
@@ -231,7 +230,7 @@ def results(rows: list[dict[str, Any]]) -> Table:
 
 def matrix(names: tuple[str, ...], shared: np.ndarray) -> Table:
     """Return a table with a row and a column per method, and the megabytes that the row's method removes."""
-    short = ["".join(part[0] for part in name.split("+")).upper() for name in names]
+    short = ["".join(LETTERS[part] for part in name.split("+")) for name in names]
     table = _table("shared removals", ("", "MB", *short))
     for i, row in enumerate(shared.tolist()):
         shares = (f"{both / row[i]:.0%}" if row[i] else "" for both in row)

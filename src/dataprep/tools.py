@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .core.run.ray_runner import Ray as Ray
     from .core.run.runner import Local as Local
     from .core.run.runner import Serial as Serial
+    from .experiment.sweep import scaling as scaling
     from .fit.language import fit_language as fit_language
     from .forget.forget import forget as forget
     from .history.judged import reviewed as reviewed
@@ -32,6 +33,7 @@ _NAMES = {
     "core.run.queue_runner": "Queue",
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
+    "experiment.sweep": "scaling",
     "fit.language": "fit_language",
     "forget.forget": "forget",
     "history.judged": "reviewed",

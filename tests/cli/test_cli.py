@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 
@@ -48,6 +49,12 @@ def encode(dedup_minhash, out, runner):
     tokenizer = dp.train_bpe(dedup_minhash, vocab_size=500, val=0.1, runner=runner)
     return dp.encode(dedup_minhash, tokenizer, out=out, val=0.1, runner=runner)
 '''
+
+TRAIN = """
+
+def train(encode, out):
+    return dp.train(encode, out=out, settings=["steps=7"]).bits_per_byte
+"""
 
 
 @pytest.fixture(scope="module")
@@ -148,8 +155,13 @@ def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, finished,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "small").symlink_to(finished)
-    code, said, _ = dataprep("plan", pipeline, "--sample-mb", "1")
+    (tmp_path / "small.py").write_text(pipeline.read_text() + TRAIN)
+    code, said, _ = dataprep("plan", tmp_path / "small.py", "--sample-mb", "1", "--mfu", "0.25")
     assert code == 0
+    if importlib.util.find_spec("torch"):
+        assert re.search(r"^train: [\d,]+ parameters, 3,584 tokens in 7 steps \(", said, re.MULTILINE)
+        assert re.search(r"^H100 +0\.\d +80 +4 +0 s$", said, re.MULTILINE)
+        assert "time at 25% MFU" in said
     assert re.search(r"dedup_minhash +\d", said)
     assert "of memory, fits into" in said
     assert re.search(r"out/small has results of ingest, .*encode: a run there recreates only", " ".join(said.split()))

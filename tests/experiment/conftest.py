@@ -61,7 +61,7 @@ def half(text):
     return "odd" if int(text.split()[-1].rstrip(".")) % 2 else None
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def config():
     """The settings of a training of a fraction of a second."""
     return CONFIG

@@ -146,6 +146,23 @@ def test_a_hidden_document_is_not_shown_by_its_copy_in_another_dataset(tmp_path,
     assert "lamp" not in ask(server, f"0/document?id={one['id']}")[2]
 
 
+def test_a_raw_copy_elsewhere_is_not_shown_beside_pseudonyms(tmp_path, serve) -> None:
+    """The document kept in a Dataset of `against=` that hides nothing; one behind Pseudonyms of its own is shown."""
+    lines = [f"[01.02.2024 10:{i:02}] <{PERSON}> I sold {i} lamps and one rope at the harbour" for i in range(9)]
+    (tmp_path / "Vandersloot.txt").write_text("\n".join(lines), encoding="utf-8")
+    docs = dp.read(str(tmp_path / "Vandersloot.txt"), format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
+    hide = dp.chats.Pseudonyms(key=b"0123456789abcdef")
+    old = [dp.Pipeline(*some).run(docs, out=str(tmp_path / name)) for some, name in (((), "raw"), ((hide,), "safe"))]
+    for made in old:
+        out = dp.Pipeline(hide, dp.Exact(against=made.url)).run(docs, out=f"{made.url}-new").url
+        server = serve(out)
+        found = [ask(server, f"0/{view}?id=0:0")[2] for view in ("pair", "document")]
+        assert "Vandersloot" not in "".join(found)
+        both = json.loads(found[0])["pair"]
+        assert both["dropped"] is not None
+        assert (both["kept"] is None) == (made is old[0])
+
+
 def test_private_data_is_shown_as_later_stages_replace_it(tmp_path, serve) -> None:
     """The texts of documents that a stage before PII dropped."""
     texts = [f"please write to someone{i % 3}@mail.example about the third lamp of the harbour" for i in range(6)]

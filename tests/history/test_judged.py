@@ -22,7 +22,7 @@ def judged(url, id_, verdict, stale=False):
     """A judgement on a dropped document, of its texts now or before a change."""
     drop = follow(url, id_).drops[0]
     content, _ = review.content_of_drop(pairs_of(url, [drop]), drop)
-    return Judgement(id_, drop.stage, drop.reason, drop.source, verdict, "Ann", "x" if stale else content, NOW)
+    return Judgement(id_, drop.stage, drop.reason, verdict, "Ann", "x" if stale else content, NOW)
 
 
 @pytest.fixture

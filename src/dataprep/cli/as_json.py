@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import Amount, Example, StageStats, by_bytes
 
 if TYPE_CHECKING:  # most commands need none of these, and the libraries of tokenizers take a tenth of a second to load
     from dataprep.core.model.dataset import Dataset
     from dataprep.history.trials import Estimate
     from dataprep.tokens.shards.verify import Problem
+    from dataprep.train.plan import TrainingCost
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
@@ -57,20 +59,28 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
     }  # fmt: skip
 
 
-def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
-    """Return the figures of the duplicates that a run dropped.
+def of_duplicates(folder: str) -> tuple[dict[str, Any] | None, list[str], str]:
+    """Return the figures of the duplicates that a run dropped, alarms, and a sentence about what is not included.
 
-    - stages: the statistics of its stages.
+    The figures are None if the folder contains several results, as `family` defines them.
     """
+    from dataprep.core.output.lineage import family, left_out
+    from dataprep.errors import PlanError
     from dataprep.history.clusters import find_clusters, pair_alarms
 
-    found = find_clusters(folder)
+    try:
+        members = family(folder, saved=False)
+    except PlanError as e:
+        return None, [], str(e)
+    found, stages = find_clusters(folder), [stage for one in members for stage in open_dataset(one.url).stats]
     lost, pairs = found.no_survivor(), found.source_pairs()
-    return {
+    alarms = pair_alarms(pairs, stages)
+    figures = {
         "documents": lost.of, "no_survivor": lost.n, "clusters_without_survivor": len(lost.roots),
         "sources": [{"source": a, "duplicate_of_source": b, "documents": n} for (a, b), n in pairs.most_common()],
-        "alarms": pair_alarms(pairs, stages),
+        "alarms": alarms,
     }  # fmt: skip
+    return figures, [*alarms, *([str(lost)] if lost.n else [])], left_out(folder)
 
 
 def _stage(stage: StageStats, examples: int, source: str | None) -> dict[str, Any]:
@@ -134,6 +144,26 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
         "memory_bytes": allowed,
         "needs": [{"what": what, "bytes": needed, "fits": needed <= allowed} for what, needed in needs],
     }  # fmt: skip
+
+
+def of_trainings(found: Sequence[tuple[str, TrainingCost]], mfu: float) -> list[dict[str, Any]]:
+    """Return the figures of the trainings that `plan` estimates.
+
+    - mfu: the share of a GPU's peak operations per second that is assumed.
+    """
+    from dataprep.train.plan import MEMORY
+
+    rows = []
+    for step, cost in found:
+        cards = {name: cost.on(name, mfu) for name in MEMORY}
+        rows.append({
+            "step": step, "parameters": cost.parameters, "steps": cost.steps, "tokens": cost.tokens,
+            "passes": cost.epochs, "flops": cost.flops, "state_bytes": cost.state_bytes, "row_bytes": cost.row_bytes,
+            "mfu": mfu,
+            "cards": [{"card": name, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
+                       "seconds": on.seconds} for name, on in cards.items()],
+        })  # fmt: skip
+    return rows
 
 
 def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command `experiment`: determine which version of a corpus makes a better model."""
+"""The commands `experiment` and `scaling`: which version of a corpus, and which size, makes a better model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from dataprep.errors import PlanError
 from dataprep.shown.terminal import table_of
 
-from .as_json import Json, only_json, print_json
+from .as_json import SCHEMA, Json, only_json, print_json
 from .options import Screen, Workers, one_line, runner_of, say
 
 Named = list[str] | None
@@ -53,6 +53,12 @@ def experiment(
         str | None, typer.Option(metavar="DIR", help="Start from this run before the decay of its learning rate.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="Version to compare with.", show_default="the first")] = None,
+    mix: Annotated[
+        int | None, typer.Option(metavar="N", help="Mix sources: try N mixtures, and propose and compare weights.")
+    ] = None,
+    parallel: Annotated[
+        int, typer.Option(metavar="N", help="Trainings at once, each on one GPU or one thread of the CPU.")
+    ] = 1,
     workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
@@ -68,19 +74,63 @@ def experiment(
             named(versions, "DIR"), out=out, train=preset, settings=settings or (), seeds=seeds, tokens=tokens,
             held_out=held, group=group, tokenizer=tokenizer, vocab_size=vocab_size, by=by or ("source",),
             choices=named(choices or [], "--choices"), last_words=named(last_words or [], "--last-words"), shots=shots,
-            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, runner=runner_of(workers),
+            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, mix=mix, parallel=parallel,
+            runner=runner_of(workers),
         )  # fmt: skip
     if as_json:
-        print_json(made.to_dict())
+        print_json({"schema": SCHEMA, **made.to_dict()})
         return
-    from dataprep.experiment.result import COLUMNS
-
-    others = [name for name in made.versions if name != made.baseline]
-    _print([list(COLUMNS), *made.table()])
-    _print([["measure", "groups", made.baseline, "noise", "signal/noise", *others], *made.measure_rows()])
+    for rows in made.tables():
+        _print(rows)
     for line in made.notes():
         say(line)
     say(os.path.join(made.folder, "experiment.md"))
+
+
+def scaling(
+    shards: Annotated[str, typer.Argument(metavar="DIR", help="Token shards with the splits train and val.")],
+    out: Annotated[str, typer.Option(help="Folder for all runs and results; a stopped sweep resumes.")],
+    budget: Annotated[
+        list[str],
+        typer.Option(metavar="FLOPS[=WIDTHS]", help="Operations per run, such as 1e12 or 1e12=32,48,64; repeatable."),
+    ],
+    width: Annotated[
+        list[int] | None, typer.Option(help="Width of a model (model.d_model) for budgets without widths; repeatable.")
+    ] = None,
+    at: Annotated[
+        list[float] | None, typer.Option(metavar="FLOPS", help="Predict the best model at this budget; repeatable.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Settings from which models are scaled: probe, tiny, 11m ...")] = "probe",
+    settings: Annotated[Named, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs per width and budget.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Train models of several sizes with equal numbers of operations; fit and predict the best size."""
+    from dataprep.experiment.sweep import scaling as run
+
+    with only_json(as_json):
+        budgets = dict(_budget(one, width or []) for one in budget)
+        made = run(shards, out=out, budgets=budgets, at=at or (), train=preset, settings=settings or (), seeds=seeds)
+    if as_json:
+        print_json({"schema": SCHEMA, **made.to_dict()})
+        return
+    from dataprep.experiment.scaling import COLUMNS, OF_RUNS
+
+    _print([list(OF_RUNS), *made.run_rows()])
+    _print([list(COLUMNS), *made.table()])
+    for line in made.notes():
+        say(line)
+    say(os.path.join(made.folder, "scaling.md"))
+
+
+def _budget(given: str, widths: list[int]) -> tuple[float, list[int]]:
+    """Return the operations and widths of an argument FLOPS or FLOPS=WIDTHS; the default is `widths`."""
+    flops, equals, own = given.partition("=")
+    try:
+        return float(flops), [int(one) for one in own.split(",")] if equals else widths
+    except ValueError as e:
+        msg = f"--budget {given} must be FLOPS or FLOPS=WIDTHS, such as 1e12 or 1e12=32,48,64,96"
+        raise PlanError(msg) from e
 
 
 def named(given: list[str], option: str) -> dict[str, str]:

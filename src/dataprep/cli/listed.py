@@ -110,6 +110,8 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("experiment", "experiment", "experiment", help=
                "Train the same model on versions of a corpus, and compare their losses on held-out documents, with "
                "intervals."),
+        Listed("scaling", "experiment", "scaling", help=
+               "Train models of several sizes with equal numbers of operations; fit and predict the best size."),
         Listed("chat", "chat", "chat", prints=True, help=
                "Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
         Listed("generate", "chat", "generate", prints=True, help=
@@ -147,7 +149,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
 }  # fmt: skip
 COMMANDS = {one.name: one for panel in PANELS.values() for one in panel}
 NEEDS = {  # packages, and the extra that installs them, without which a command can only say so
-    ("torch", "train"): ("demo", "train", "evaluate", "experiment", "chat", "generate", "export-model"),
+    ("torch", "train"): ("demo", "train", "evaluate", "experiment", "scaling", "chat", "generate", "export-model"),
     ("duckdb", "explore"): ("explore",),
     ("fasttext", "langid"): ("train-langid", "train-quality"),
 }

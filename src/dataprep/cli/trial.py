@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,16 +17,20 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import DataprepError, PlanError, counted
+from dataprep.experiment.cost import duration
 from dataprep.history.status import DONE, status
-from dataprep.history.trials import StageChanges, estimate, rehearse
+from dataprep.history.trials import StageChanges, Training, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .as_json import Json, of_estimate, only_json, print_json
+from .as_json import Json, of_estimate, of_trainings, only_json, print_json
 from .look import print_messages
 from .options import Memory, Screen, Workers, one_line
+
+if TYPE_CHECKING:
+    from dataprep.train.plan import TrainingCost
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
@@ -38,6 +43,9 @@ def plan(
     workers: Workers = 1,
     memory: Memory = None,
     sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample.")] = 16,
+    mfu: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="Share of a GPU's peak operations per second that a training uses.")
+    ] = 0.4,
     as_json: Json = False,
 ) -> None:
     """Estimate peak memory, disk, passes and time of a run, by running it on a sample."""
@@ -46,8 +54,9 @@ def plan(
     with only_json(as_json), console.status("running a sample"):
         steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
         found = estimate(steps, sample_mb << 20)
+    trainings = [(one.step, _training_cost(one)) for one in found.trainings if find_spec("torch")]
     if as_json:
-        print_json(of_estimate(found, workers, allowed, WORKER_BYTES))
+        print_json(of_estimate(found, workers, allowed, WORKER_BYTES) | {"trainings": of_trainings(trainings, mfu)})
         return
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
     console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
@@ -60,6 +69,8 @@ def plan(
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES
         _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
+    for step, training in trainings:
+        _print_training(console, step, training, mfu)
     out = files.join("out", files.name_of(what[0]).removesuffix(".py"))
     if what[0].endswith(".py") and (finished := _finished(out)):
         names, stored = ", ".join(finished), decimal(sum(finished.values()))
@@ -67,6 +78,31 @@ def plan(
         console.print(f"{line}; this is the estimate of a whole run", highlight=False, markup=False)
         line = f"the result that it replaces is kept until the new one is complete: up to {stored} of disk in addition"
         console.print(line, highlight=False, markup=False)
+
+
+def _training_cost(training: Training) -> TrainingCost:
+    from dataprep.train.plan import training_cost  # with torch
+
+    return training_cost(training.config, training.vocab_size, training.n_tokens)
+
+
+def _print_training(console: Console, step: str, cost: TrainingCost, mfu: float) -> None:
+    """Print the operations, memory and time of a training, with a row per GPU."""
+    from dataprep.train.plan import MEMORY
+
+    console.print(
+        f"{step}: {cost.parameters:,} parameters, {cost.tokens:,} tokens in {counted(cost.steps, 'step')} "
+        f"({cost.epochs:.2g} passes): {cost.flops:.2g} FLOPs", highlight=False,
+    )  # fmt: skip
+    table = table_of("on one", "needs GB", "of GB", "rows at once", f"time at {mfu:.0%} MFU")
+    for name, memory in MEMORY.items():
+        on = cost.on(name, mfu)
+        rows = "does not fit" if on.rows is None else f"{on.rows:,}"
+        table.add_row(name, f"{on.n_bytes / 1e9:,.1f}", f"{memory / 1e9:,.0f}", rows, duration(on.seconds))
+    console.print(table)
+    state, row = decimal(cost.state_bytes), decimal(int(cost.row_bytes))
+    line = f"{step}: {state} for weights, gradients and optimiser, and {row} per row, in bfloat16 and not compiled; "
+    console.print(f"{line}--mfu sets the share of the GPU's peak that is assumed", highlight=False)
 
 
 def _finished(out: str) -> dict[str, int]:

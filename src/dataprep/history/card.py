@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.hub_card import cell, section_of, with_section
 from dataprep.core.model.stats import StageStats
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family, left_out
 from dataprep.core.output.state import Manifest
 from dataprep.store import files
 from dataprep.unicode.valid import printable
@@ -29,12 +29,13 @@ def card(url: str) -> str:
 
     Raises PlanError if the folder has no sealed (finished) Dataset.
     """
-    finals = {found.url: open_dataset(found.url) for found in datasets(url, saved=False)}
+    finals = {found.url: open_dataset(found.url) for found in family(url, saved=False)}
     amounts, name = amounts_of(finals), printable(files.name_of(url.rstrip("/")) or url)
     last = list(finals.values())[-1]
     section = section_of(amounts.kept.docs, amounts.kept.bytes, amounts.stages, has_license=False)
     manifests = [docs.sealed for docs in finals.values()]
-    parts = [*_sources(amounts), *_settings(manifests), *_duplicates(url), *_judgements(url, amounts.stages)]
+    notes = [printable(note)] if (note := left_out(url)) else []
+    parts = [*notes, *_sources(amounts), *_settings(manifests), *_duplicates(url), *_judgements(url, amounts.stages)]
     body = with_section(f"# {name}", section, name).strip()
     return "\n\n".join([_metadata(name, last.sealed.docs), body, *parts]) + "\n"
 

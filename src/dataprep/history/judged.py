@@ -71,20 +71,20 @@ def reviewed(folder: str) -> Reviewed:
     url = folder.rstrip("/") or "/"
     judged = review.latest(review.load(url))
     rows = []
-    for one, text in _current(url, judged.values()):
+    for one, text, source in _current(url, judged.values()):
         if text is not None and one.verdict in (RIGHT, WRONG):
-            given = one._asdict()
+            given = {**one._asdict(), "source": source}
             rows.append({**{name: given.get(name) for name in ROWS.names}, "text": text})
     unsure = sum(one.verdict not in (RIGHT, WRONG) for one in judged.values())
     return Reviewed(pa.Table.from_pylist(rows, ROWS), len(judged) - unsure - len(rows), unsure)
 
 
-def _current(url: str, judged: Iterable[Judgement]) -> Iterator[tuple[Judgement, str | None]]:
-    """Yield the judgements that are not stale, each with the text of the dropped document, None if it is unreadable."""
+def _current(url: str, judged: Iterable[Judgement]) -> Iterator[tuple[Judgement, str | None, str | None]]:
+    """Yield the judgements that are not stale, each with text and source, None if it is unreadable or hidden."""
     by_key = {(one.id, one.stage): one for one in judged}
-    for key, (content, text) in review.contents(url, by_key).items():
+    for key, (content, text, source) in review.contents(url, by_key).items():
         if content == by_key[key].content:
-            yield by_key[key], text
+            yield by_key[key], text, source
 
 
 def precisions(url: str, stages: Iterable[StageStats]) -> Iterator[ReasonPrecision]:
@@ -94,8 +94,8 @@ def precisions(url: str, stages: Iterable[StageStats]) -> Iterator[ReasonPrecisi
     """
     judged = review.latest(review.load(url)) if review.is_there(url) else {}
     counts: dict[tuple[str, str], Counter[tuple[str | None, str]]] = {}
-    for one, _ in _current(url, judged.values()):
-        counts.setdefault((one.stage, one.reason), Counter())[one.source, one.verdict] += 1
+    for one, _, source in _current(url, judged.values()):
+        counts.setdefault((one.stage, one.reason), Counter())[source, one.verdict] += 1
     for stage in stages if counts else ():
         for reason, of in stage.dropped.items():
             sizes = {None if name == HIDDEN else name: amount.docs for name, amount in of.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataprep.core.model.describe import describe
 from dataprep.core.model.stage import Stage, masks
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.errors import require
 
 
@@ -66,7 +66,7 @@ def masking(url: str, after: str = "") -> list[Stage] | None:
         after: the label of a stage; only stages after it are returned. "": all, also if the run has no stage of this
             label.
     """
-    described = [one for final in datasets(url, saved=False) for one in final.sealed.stages]
+    described = [one for final in family(url, saved=False) for one in final.sealed.stages]
     labels, found = [one["label"] for one in described], list[Stage]()
     for one in described[labels.index(after) + 1 if after in labels else 0 :]:
         stage = stage_of(one)

@@ -20,9 +20,9 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.part import Part, Sealed
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
-from dataprep.core.output.forget_list import REASON, listed
+from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import Folder, home_of
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, require
 from dataprep.search.index import own_index
@@ -160,7 +160,7 @@ def find_kept(url: str, text: str, runner: Runner, limit: int | None = 10, conte
     Raises PlanError if the text is empty.
     """
     require(text != "", EMPTY)
-    docs = open_dataset(datasets(url, saved=False)[-1].url)
+    docs = open_dataset(family(url, saved=False)[-1].url)
     index = own_index(docs)
     if index is not None:
         ids, times = index.documents(text)
@@ -199,10 +199,10 @@ def find_removed(
     the input.
     """
     require(text != "", EMPTY)
-    finals = datasets(url, saved=False)
+    finals = family(url, saved=False)
     parts = first_parts(finals[-1], {final.url for final in finals})
     ids, times = _counted(runner, text, parts, "search: input")
-    known = ~np.isin(ids, np.concatenate([listed(final.url) for final in finals]))
+    known = ~np.isin(ids, np.concatenate([final.listed for final in finals]))
     ids, times = ids[known], times[known]
     kept = find_kept(url, text, runner, 0) if kept is None else kept
     at, is_kept = B.find_sorted(kept.ids, ids)

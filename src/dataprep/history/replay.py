@@ -20,7 +20,7 @@ from dataprep.core.model.quotes import missing_pieces
 from dataprep.core.model.stage import Stage, masks
 from dataprep.core.model.stats import HIDDEN, OTHER
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 
 from .remade import classes_named, masking, stage_of
 from .stage_input import passes
@@ -97,7 +97,7 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
     - documents: documents of the run, among them this one.
     """
     found: list[StageCuts] = []
-    for final in datasets(documents.url, saved=False):
+    for final in family(documents.url, saved=False):
         described = {one["label"]: one for one in final.sealed.stages}
         for place, stats in passes(final):
             if not place.is_dataset:

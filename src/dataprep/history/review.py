@@ -1,8 +1,9 @@
 """Judgements of people on dropped documents: the file next to a run with the judgements, and the resulting precision.
 
 The file is `RUN.review.parquet`, next to the run's folder, because a sealed folder is never changed. It contains no
-text: a judgement has the id of a dropped document and a hash of the texts that the reviewer saw. If the hash of the
-present texts differs, the judgement is stale. `dataprep forget` removes the judgements on forgotten documents.
+text, and no name of a source, which a later run may hide: a judgement has the id of a dropped document and a hash of
+the texts that the reviewer saw. If the hash of the present texts differs, the judgement is stale. `dataprep forget`
+removes the judgements on forgotten documents.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ SCHEMA = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("source", pa.string()),
         pa.field("verdict", pa.string(), nullable=False),  # whether it was right to drop the document
         pa.field("reviewer", pa.string(), nullable=False),
         pa.field("content", pa.string(), nullable=False),  # a hash of the texts that the reviewer saw
@@ -48,7 +48,6 @@ class Judgement(NamedTuple):
     id: int
     stage: str
     reason: str
-    source: str | None
     verdict: str
     reviewer: str
     content: str
@@ -120,10 +119,10 @@ def is_there(url: str) -> bool:
     return files.exists(place_of(url))
 
 
-def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str, str | None]]:
-    """Return the hash of the current texts, and the text of the dropped document, for drops with these (id, stage).
+def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str, str | None, str | None]]:
+    """Return, for drops with these (id, stage), the hash of the current texts, the dropped text, and its source.
 
-    Drops that the run no longer has are left out; the text is None if it cannot be read.
+    Drops that the run no longer has are left out; the text is None if it cannot be read, the source if it is hidden.
     """
     wanted = set(judged)
     ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()
@@ -132,7 +131,7 @@ def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str
             if (row["id"], row["stage"]) in wanted:
                 drops[row["id"], row["stage"]] = row_object(Drop, row, folder=folder)
     documents = pairs_of(url, drops.values())
-    return {key: content_of_drop(documents, drop) for key, drop in drops.items()}
+    return {key: (*content_of_drop(documents, drop), drop.source) for key, drop in drops.items()}
 
 
 def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> tuple[str, str | None]:

@@ -95,7 +95,7 @@ class Scores:
     """The scores of the documents that a filter received.
 
     Attributes:
-        rows: the columns id (ascending), source, and each score.
+        rows: the columns id (ascending, as in the Dataset of the filter), source, and each score.
         how: STORED, MEASURED or SAMPLED.
         unknown: the number of documents whose scores are not stored; the filter kept all of them.
     """
@@ -119,7 +119,7 @@ class OtherValue:
         is_known: False if some of the unknown documents may be newly dropped, so that `dropped` and `new` are only the
             least numbers.
         dropped: the number of documents that the filter drops, without the unknown ones; for a sample, in the sample.
-        back: the ids that the run dropped and this value keeps, uint64[n], ascending.
+        back: the ids that the run dropped and this value keeps, uint64[n], ascending, as in the last Dataset.
         new: the ids that the run kept and this value drops, uint64[n], ascending.
         by_source: {source: (number of `back`, number of `new`)}, most first.
         examples: `back` or `new` documents with a value nearest to the limit, each as its drop, in the run or with the
@@ -372,7 +372,7 @@ def _other(
     rows, after = scores.rows, _values(step.changed(parameter, value), scores.rows)
     was, now = (pc.is_valid(one["reason"]).to_numpy() for one in (before, after))
     back, new = np.flatnonzero(was & ~now), np.flatnonzero(now & ~was)
-    ids, sources = rows["id"].to_numpy(), rows["source"]
+    ids, sources = rows["id"].to_numpy() + np.uint64(step.at.final.shift), rows["source"]
     counts = [Counter(sources.take(pa.array(some)).to_pylist()) for some in (back, new)]
     by_source = {name: (counts[0][name], counts[1][name]) for name in {*counts[0], *counts[1]} if name is not None}
     intervals = None
@@ -407,6 +407,7 @@ def _nearest(
 def _drop(step: ScoredStep, rows: pa.Table, decided: pa.Table, row: int) -> Drop:
     given = {name: decided[name][row].as_py() for name in ("reason", "value", "label")}
     return Drop(
-        id=rows["id"][row].as_py(), stage=step.at.label, duplicate_of_dataset=None, duplicate_of=None, similarity=None,
+        id=rows["id"][row].as_py() + step.at.final.shift, stage=step.at.label, duplicate_of_dataset=None,
+        duplicate_of=None, similarity=None,
         source=rows["source"][row].as_py(), bytes=None, folder=step.at.home.url, **given,
     )  # fmt: skip

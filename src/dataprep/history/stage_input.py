@@ -28,7 +28,7 @@ from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import StageStats, Stats
 from dataprep.core.model.tables import SCHEMAS, rows_between
 from dataprep.core.output.layout import CUTS, DROPS, Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import MemberFolder, family
 from dataprep.errors import require
 from dataprep.pipeline_file import functions
 from dataprep.store import compress, files
@@ -58,7 +58,7 @@ class RunStage:
 
     name: str
     label: str
-    final: Folder
+    final: MemberFolder
     home: Folder
     described: Mapping[str, Mapping[str, Any]]
     own: Sequence[StageStats]
@@ -145,7 +145,7 @@ def check_single(stages: Sequence[Stage]) -> None:
 def run_stages(url: str) -> list[RunStage]:
     """Return the stages of the run in the folder `url`, in their order."""
     found = []
-    for final in datasets(url, saved=False):
+    for final in family(url, saved=False):
         described = {one["label"]: one for one in final.sealed.stages}
         some = list(passes(final))
         for n, (home, own) in enumerate(some):

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -36,9 +36,11 @@ from dataprep.core.model.part import Part
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.context import Context
 from dataprep.core.run.runner import Serial
-from dataprep.core.run.trial import Reserved, Trial
+from dataprep.core.run.trial import PlannedTraining, Reserved, Trial, Untrained
+from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.store.ranks import mix
+from dataprep.tokens.shards.shard import Shards
 
 log = logging.getLogger("dataprep")
 T = TypeVar("T")
@@ -47,7 +49,8 @@ R = TypeVar("R")
 SAMPLE_BYTES = 16 << 20
 WARM_BYTES = 1 << 20
 MAX_VALUES = 1000  # different values that are counted per added column
-UNTRIED = ("train", "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
+TRAIN = "train"
+UNTRIED = (TRAIN, "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,23 @@ class StepCost:
 
 
 @dataclass(frozen=True)
+class Training:
+    """A training of a pipeline file.
+
+    Attributes:
+        step: the name of its step.
+        config: its settings, a TrainConfig.
+        vocab_size: the ids of the tokenizer.
+        n_tokens: the training tokens, for the complete input.
+    """
+
+    step: str
+    config: Any
+    vocab_size: int
+    n_tokens: int
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The estimated cost of a run, with one worker.
 
@@ -79,6 +99,7 @@ class Estimate:
         costs: one entry per step.
         reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
             needed simultaneously.
+        trainings: the trainings of the steps named train.
     """
 
     stored_bytes: int
@@ -86,6 +107,7 @@ class Estimate:
     sample_bytes: int
     costs: tuple[StepCost, ...]
     reserved: tuple[Reserved, ...] = ()
+    trainings: tuple[Training, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
@@ -96,24 +118,28 @@ class Estimate:
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
     """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
-    Steps named train, finetune and report are left out.
+    Steps named train, finetune and report are left out; of a step named train, only the settings are determined.
 
     - sample_bytes: the size of the sample's text.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
+    trained = [step for step in steps if step.name == TRAIN]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
-        _try(tried, files.join(folder, "warm"), min(WARM_BYTES, sample_bytes))
-        return _try(tried, files.join(folder, "sample"), sample_bytes)
+        _try(tried, [], files.join(folder, "warm"), min(WARM_BYTES, sample_bytes))
+        return _try(tried, trained, files.join(folder, "sample"), sample_bytes)
 
 
-def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
+def _try(
+    steps: list[pipeline_file.Step], trained: Sequence[pipeline_file.Step], out: str, limit: int
+) -> Estimate:  # fmt: skip
     trial = Trial(out, limit)
     taken: list[tuple[str, int, int, float, int]] = []
+    results: dict[str, Any] = {"runner": Context(Serial(), trial)}
     with _PeakMemory() as peak:
-        taken.extend(
-            (done.name, len(trial.passes), sum(map(files.size, files.expand(out))), done.seconds, peak.since())
-            for done in pipeline_file.execute(steps, out, Context(Serial(), trial))
-        )
+        for done in pipeline_file.execute(steps, out, results["runner"]):
+            results[done.name] = done.result
+            size = sum(map(files.size, files.expand(out)))
+            taken.append((done.name, len(trial.passes), size, done.seconds, peak.since()))
     stored, text, sample = (sum(getattr(one, n) for one in trial.inputs) for n in ("stored", "text", "sample"))
     scale = text / max(1, sample)
     costs = []
@@ -121,7 +147,25 @@ def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
     for name, passes, disk, seconds, peak_bytes in taken:
         costs.append(StepCost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
         before = (passes, disk)
-    return Estimate(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved))
+    trainings = [found for step in trained if (found := _training(step, results, out, scale)) is not None]
+    return Estimate(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved), tuple(trainings))
+
+
+def _training(step: pipeline_file.Step, results: dict[str, Any], out: str, scale: float) -> Training | None:
+    """Return the training that a step would start, which is called with the results on the sample; None if none is."""
+    given = {**results, "out": Untrained(files.join(out, step.name))}
+    if not all(name in given for name in step.takes):
+        return None
+    try:
+        step.fn(**{name: given[name] for name in step.takes})
+    except PlannedTraining as e:
+        named = e.data.values() if isinstance(e.data, Mapping) else [e.data]
+        shards = [one if isinstance(one, Shards) else Shards.open(one) for one in named]
+        n_tokens = sum(one.split("train").n_tokens for one in shards)
+        return Training(step.name, e.config, shards[0].vocab_size, int(n_tokens * scale))
+    except DataprepError as e:
+        log.warning("the training of step %s cannot be planned: %s", step.name, e)
+    return None
 
 
 class _PeakMemory:

@@ -195,7 +195,7 @@ def _check(at: RunStage, rows: pa.Table) -> None:
 
 
 def _compared(at: RunStage, change: Mapping[str, Any] | None, rows: pa.Table, share: float) -> WhatIf:
-    ids, n = rows["id"].to_numpy(), len(rows)
+    ids, n = rows["id"].to_numpy() + np.uint64(at.final.shift), len(rows)
     kept, other = (pc.is_valid(rows[name]).to_numpy() for name in ("run", "other"))
     back, new = other & ~kept, kept & ~other
     sources = rows["source"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataprep.core.run.trial import PlannedTraining, Untrained
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.shard import Shards
 
@@ -98,6 +99,8 @@ def train(
         begin = init_from if isinstance(init_from, tuple) else beginning(init_from)
         sets = shards if isinstance(shards, (str, Path, Shards, Mapping)) else named(given)
         chosen = starting_config(config, begin).override(*settings)
+        if isinstance(out, Untrained):
+            raise PlannedTraining(chosen, sets)
     return train_on_shards(
         sets, out=out, config=chosen, init_from=begin, lora=lora, dpo=dpo, resume=resume, stop_at=stop_at,
         quiet=quiet, plot=plot, tensorboard=tensorboard,

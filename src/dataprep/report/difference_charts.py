@@ -16,6 +16,7 @@ STYLE = (  # of an SVG file of its own, outside the report
     "font-family:system-ui,sans-serif}"
     "text{fill:var(--soft);font-size:11.5px}.grid{stroke:var(--grid)}.threshold{stroke:var(--ink);stroke-dasharray:2 3}"
     ".span{stroke-width:2}.span.kept{stroke:var(--kept)}.span.dropped{stroke:var(--dropped)}.span.none{stroke:#9aa0a5}"
+    ".line{fill:none;stroke:var(--kept);stroke-width:1.6}"
     ".mean.kept,.dot{fill:var(--kept)}.mean.dropped{fill:var(--dropped)}.mean.none{fill:#9aa0a5}.seed{fill-opacity:.4}"
 )
 

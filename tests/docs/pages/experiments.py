@@ -9,6 +9,7 @@ from docs.pages import write
 
 LEFT = {
     "dataprep experiment": "its models take a minute; tests/experiment runs the command with a smaller one",
+    "dataprep scaling": "its models take some minutes; tests/experiment runs the command with smaller ones",
     "COMPARE_SEEDS=": "it takes some minutes",
 }
 QUIET = {"found = dp.experiment": "the losses of a model differ between machines"}

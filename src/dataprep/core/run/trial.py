@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -53,6 +54,25 @@ class Reserved:
     n_bytes: int
     what: str
     instead: str  # what to do if it does not fit
+
+
+class Untrained(str):
+    """The folder of a training in a trial: a call that would train into it raises `PlannedTraining` instead."""
+
+    __slots__ = ()
+
+
+class PlannedTraining(Exception):
+    """A training that a step of a trial would start.
+
+    Attributes:
+        config: its settings, a TrainConfig.
+        data: the token shards, as they were passed: a `Shards`, a folder, or several of these.
+    """
+
+    def __init__(self, config: Any, data: Any) -> None:
+        super().__init__("a trial trains no model")
+        self.config, self.data = config, data
 
 
 @dataclass

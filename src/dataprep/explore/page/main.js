@@ -49,6 +49,7 @@ function head(about, run, view) {
   const choose = (event) => { location.hash = address(view, {}, event.target.value); };
   const others = names.length < 2 ? [] : [h("select", {"aria-label": "Run", change: choose}, names.map((one, i) => h("option", {value: i, selected: String(i) === run}, one)))];
   document.getElementById("nav").replaceChildren(...links, ...others);
+  document.getElementById("left-out").textContent = about.left_out;
 }
 
 addEventListener("hashchange", show);
