@@ -98,6 +98,11 @@ def load(path: str) -> list[Step]:
     return steps
 
 
+def functions(path: str) -> dict[str, Callable[..., Any]]:
+    """Import a pipeline file and return the functions in it by name. Raises PlanError if it cannot be imported."""
+    return {name: fn for name, fn in vars(_import(path)).items() if inspect.isfunction(fn)}
+
+
 def _check_results(path: str, steps: list[Step]) -> None:
     """Raise PlanError if a step has no `return` and the code of a later step uses its result."""
     for step in steps:

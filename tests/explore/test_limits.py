@@ -186,6 +186,8 @@ def test_work_ends_when_the_page_moves_on(server, monkeypatch) -> None:
     connection.request("GET", f"/{server.token}/0/follow/limit?stage=Gopher&limit=min_words")
     reply = connection.getresponse()
     assert json.loads(reply.readline())["progress"] == {"label": "slow", "done": 0, "total": 50}
+    while json.loads(reply.readline())["progress"]["done"] < 1:
+        pass
     reply.close()
     connection.close()
     end = time.monotonic() + 10

@@ -18,6 +18,7 @@ from dataprep.history.scored import (
     scored_steps,
     stored_scores,
 )
+from dataprep.history.what_if import what_if
 
 LISTS = """
 the of and mill river stone grain house winter table market horse bread window letter
@@ -137,6 +138,46 @@ def test_stored_scores_say_what_they_do_not_know(tmp_path) -> None:
 
     run = dp.Pipeline(gopher(None)).run(docs, str(tmp_path / "gopher"))
     assert stored_scores(scored_of(run.url)) is None
+
+
+def test_ids_are_those_of_the_last_dataset(tmp_path) -> None:
+    """Two Datasets that are read together: the ids of the second one are shifted, in limits and in samples."""
+    first, second = corpus(tmp_path, "latin", 20), corpus(tmp_path, "arabic", 20)
+    places = [str(tmp_path / "run" / name) for name in ("first", "second")]
+    parts = [dp.Pipeline(gopher(None)).run(docs, url) for docs, url in zip((first, second), places, strict=True)]
+    dp.Pipeline(dp.Exact()).run(dp.read(parts), str(tmp_path / "run" / "third"))
+    url = str(tmp_path / "run")
+    step = scored_of(url, "second/Gopher")
+    assert step.at.final.shift > 0
+    (one,) = at_values(step, measured_scores(step, SERIAL), "min_words", [60], 99)
+    kept = dp.open_dataset(f"{url}/third").table(["id"]).column("id").to_pylist()
+    assert len(one.new) > 0
+    assert set(one.new.tolist()) <= {id_ for id_ in kept if id_ >= step.at.final.shift}
+    assert {drop.id for drop in one.examples[1]} == set(one.new.tolist())
+    found = what_if(url, "second/Gopher", {"min_words": 60}, sample=None)
+    assert set(found.examples[1]) == set(one.new.tolist())
+
+
+def test_percentiles_store_all_scores(tmp_path) -> None:
+    """The range that they determined can be changed: equal to a run of the filter with this range; until pruned."""
+    pytest.importorskip("kenlm")
+    docs = corpus(tmp_path, "han")
+    model = arpa(tmp_path, WORDS["han"])
+    run = dp.Pipeline(dp.Percentiles(dp.Perplexity(model=model), cut=(20, 70))).run(docs, str(tmp_path / "run"))
+    step = scored_of(run.url)
+    scores = stored_scores(step)
+    assert scores is not None
+    assert (len(scores.rows), scores.unknown) == (docs.count, 0)
+    low, high = (one.value for one in step.limits)
+    assert [one.name for one in step.limits] == ["score_range.low", "score_range.high"]
+    dropped = set(run.drops().column("id").to_pylist())
+    for other in at_values(step, scores, "score_range.high", [high - 5, high, high + 5]):
+        filter_ = dp.Perplexity(model=model, score_range=(low, other.value))
+        full = dp.Pipeline(filter_).run(docs, str(tmp_path / f"at{other.value}"))
+        wanted = set(full.drops().column("id").to_pylist())
+        assert (set(other.back.tolist()), set(other.new.tolist())) == (dropped - wanted, wanted - dropped)
+        assert sum(map(sum, other.by_source.values())) == len(dropped ^ wanted)
+        assert (other.value == high) == (dropped == wanted)
 
 
 def test_a_sample_has_intervals_that_hold(tmp_path) -> None:

@@ -61,7 +61,7 @@ def kept(docs, *stages, out) -> dict[int, int]:
     return {row["id"]: len(row["text"].encode()) for row in made.table(["id", "text"]).to_pylist()}
 
 
-@pytest.mark.parametrize("script", MARKS)
+@pytest.mark.parametrize("script", ["arabic", "han"])
 def test_with_all_documents_it_equals_a_full_run(tmp_path, script) -> None:
     """Without C4, which cuts what Gopher then counts; with another parameter; behind the drops of an Exact."""
     docs = corpus(tmp_path, script, 80)
@@ -114,6 +114,10 @@ def test_what_a_sample_cannot_answer_is_one_sentence(tmp_path, dataprep) -> None
     with pytest.raises(PlanError, match="long cannot be run again"):
         what_if(run.url, "long")
     assert what_if(run.url, "long", pipeline=pipeline, sample=None).back.value == 0
+    (tmp_path / "pipe.py").write_text("def long(text):\n    return len(text) > 0\n")
+    first = dp.Pipeline(dp.Filter(long), c4()).run(docs, str(tmp_path / "first"))
+    assert dataprep("what-if", first.url, "C4")[0] == 1
+    assert dataprep("what-if", first.url, "C4", "--pipeline", tmp_path / "pipe.py")[0] == 0
     with pytest.raises(PlanError, match="must be the name of one stage"):
         what_if(run.url, "Gopher")
     with pytest.raises(PlanError, match="must be a parameter of C4"):

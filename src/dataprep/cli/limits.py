@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
 from dataprep.core.run.runner import Runner
 from dataprep.errors import counted
@@ -28,16 +30,17 @@ HOW = {
 
 def other_limits(
     step: ScoredStep, parameter: str | None, values: tuple[float, ...], runner: Runner, sample: int | None,
-    examples: int,
+    examples: int, known: Mapping[str, Stage] | None = None,
 ) -> list[OtherValue]:  # fmt: skip
     """Return the results with other values of a limit: from stored scores, or if some are missing, measured again.
 
     - sample: the number of documents to measure; None: all.
+    - known: stages by label, which are not reconstructed.
     """
     limit = step.limit(parameter)
     stored = stored_scores(step)
     is_enough = stored is not None and not stored.unknown
-    scores = stored if stored is not None and is_enough else measured_scores(step, runner, sample)
+    scores = stored if stored is not None and is_enough else measured_scores(step, runner, sample, known)
     return at_values(step, scores, limit.name, values, examples)
 
 

@@ -15,6 +15,9 @@ from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
 RunFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a run.")]
+PipelineFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The pipeline file of the run, if its stages call functions in it.")
+]
 Workers = Annotated[int, typer.Option(min=1, help="Number of worker processes on this machine.")]
 Timeout = Annotated[float | None, typer.Option(help="Maximum time in seconds that a worker may take for a file.")]
 Memory = Annotated[str | None, typer.Option(help="Memory that all workers together may use, such as 8GB.")]

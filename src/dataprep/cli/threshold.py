@@ -12,13 +12,14 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Drop
 from dataprep.errors import counted
 from dataprep.history.scored import scored_of, scored_steps
+from dataprep.history.stage_input import known_stages
 from dataprep.history.texts import pairs_of
 from dataprep.history.thresholds import OtherThreshold, at_thresholds, minhash_of, minhash_steps
 from dataprep.shown.terminal import table_of
 
 from . import limits
 from .as_json import SCHEMA, Json, print_json
-from .options import RunFolder, Screen, Workers, numbers, one_line, runner_of
+from .options import PipelineFile, RunFolder, Screen, Workers, numbers, one_line, runner_of
 from .why import text_pair
 
 MOST_SOURCES = 10
@@ -31,6 +32,7 @@ def threshold(
     parameter: Annotated[
         str | None, typer.Option(help="The limit of a filter to change, such as min_words or score_range.low.")
     ] = None,
+    pipeline: PipelineFile = None,
     sample: Annotated[
         int, typer.Option(min=0, help="Number of documents that a filter measures again; 0: all, so it is exact.")
     ] = 0,
@@ -46,8 +48,9 @@ def threshold(
     values = numbers("T,T,...", at, "numbers such as 0.75,0.8")
     near = [one.name for one in minhash_steps(folder)]
     if parameter is not None or stage not in (None, *near) or (not near and scored_steps(folder)):
-        filter_ = scored_of(folder, stage)
-        others = limits.other_limits(filter_, parameter, values, runner_of(workers), sample or None, examples)
+        known = known_stages(folder, pipeline)
+        filter_ = scored_of(folder, stage, known)
+        others = limits.other_limits(filter_, parameter, values, runner_of(workers), sample or None, examples, known)
         (limits.as_json if as_json else limits.as_tables)(folder, filter_, others)
         return
     step = minhash_of(folder, stage)

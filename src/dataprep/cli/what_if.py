@@ -14,7 +14,7 @@ from dataprep.history.what_if import what_if as ask
 from dataprep.shown.terminal import table_of
 
 from .as_json import SCHEMA, Json, print_json
-from .options import RunFolder, Screen, Workers, one_line, runner_of
+from .options import PipelineFile, RunFolder, Screen, Workers, one_line, runner_of
 
 MOST_SOURCES, MOST_EXAMPLES = 10, 5
 
@@ -26,6 +26,7 @@ def what_if(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another value of a parameter; may be repeated."),
     ] = None,
+    pipeline: PipelineFile = None,
     sample: Annotated[int, typer.Option(min=0, help="Number of documents to read; 0: all.")] = SAMPLE,
     workers: Workers = 1,
     as_json: Json = False,
@@ -35,7 +36,7 @@ def what_if(
     A random sample of the documents passes through the stage and the later stages of its pass twice.
     """
     given = dict(map(parameter_of, change)) if change else None
-    found = ask(folder, stage, given, sample=sample or None, runner=runner_of(workers))
+    found = ask(folder, stage, given, sample=sample or None, runner=runner_of(workers), pipeline=pipeline)
     if as_json:
         rows = [{"source": name, "sample": n, "back": back, "new": new}
                 for name, (n, back, new) in found.by_source.items()]  # fmt: skip

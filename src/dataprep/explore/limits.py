@@ -20,6 +20,7 @@ from dataprep.history.scored import (
     scored_steps,
     stored_scores,
 )
+from dataprep.history.stage_input import known_stages
 from dataprep.history.texts import pairs_of
 
 from .documents import TITLE_CHARS
@@ -32,14 +33,14 @@ MOST_EXAMPLES, MOST_SOURCES = 12, 200
 MEASURE = ("", "sample", "all")
 
 
-def filters(index: RunIndex) -> list[dict[str, Any]]:
+def filters(index: RunIndex, asked: ViewQuery) -> list[dict[str, Any]]:
     """Return the filters with scores of the run, each with its limits and the values to compute first."""
     return [
         {"stage": step.at.name, "dropped": step.at.stats.docs_dropped, "documents": step.at.stats.docs_in,
          "folder": step.at.final.url,
          "limits": [{"name": one.name, "value": one.value, "stops": _stops(step, one.name, one.value)}
                     for one in step.limits]}
-        for step in scored_steps(index.url) if step.limits
+        for step in scored_steps(index.url, known_stages(index.url, asked.pipeline)) if step.limits
     ]  # fmt: skip
 
 
@@ -61,25 +62,31 @@ def _is_valid(step: ScoredStep, name: str, value: float) -> bool:
     return True
 
 
+def _step(index: RunIndex, asked: ViewQuery) -> ScoredStep:
+    return scored_of(index.url, asked.text("stage") or None, known_stages(index.url, asked.pipeline))
+
+
 def limit(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the effect of the value `at` of the limit `limit` of the filter `stage`, and the figures of other values.
 
     Parameters: measure, "" for stored scores, "sample" to measure a sample of the documents again, or "all".
     Raises the errors of `measured_scores` and `at_values`.
     """
-    step = scored_of(index.url, asked.text("stage") or None)
+    step = _step(index, asked)
     one = step.limit(asked.text("limit") or None)
     at = asked.number("at") if asked.text("at") else one.value
     scores = _scores(index, asked, step)
     if scores is None:
         return {"stage": step.at.name, "limit": one.name, "value": at, "documents": step.at.stats.docs_in, "how": None}
     (found,) = at_values(step, scores, one.name, [at], MOST_EXAMPLES)
-    stops = at_values(step, scores, one.name, _stops(step, one.name, one.value))
+    key = (limit, step.at.name, asked.text("measure"), one.name)
+    if key not in index.kept:
+        index.kept[key] = at_values(step, scores, one.name, _stops(step, one.name, one.value))
     sources = list(found.by_source.items())
     back, new = (_documents(index, drops) for drops in found.examples)
     return {
         "stage": step.at.name, "limit": one.name, **_figures(found), "unknown": found.unknown, "known": found.known,
-        "documents": step.at.stats.docs_in, "stops": [_figures(stop) for stop in stops], "back_docs": back,
+        "documents": step.at.stats.docs_in, "stops": [_figures(stop) for stop in index.kept[key]], "back_docs": back,
         "new_docs": new, "n_sources": len(sources), "code": _code(step, one.name, at),
         "sources": [{"source": name, "back": a, "new": b} for name, (a, b) in sources[:MOST_SOURCES]],
     }  # fmt: skip
@@ -90,7 +97,7 @@ def computed(index: RunIndex, asked: ViewQuery) -> tuple[ScoredStep, OtherValue]
 
     Raises PlanError if the scores are not stored, and the parameter `measure` is missing.
     """
-    step = scored_of(index.url, asked.text("stage") or None)
+    step = _step(index, asked)
     scores = _scores(index, asked, step)
     require(scores is not None, f"the scores of {step.at.name} are not stored; measure the documents again")
     assert scores is not None
@@ -103,7 +110,8 @@ def _scores(index: RunIndex, asked: ViewQuery, step: ScoredStep) -> Scores | Non
     key = (limit, step.at.name, how)
     if key not in index.kept:
         sample = SAMPLE if how == "sample" else None
-        index.kept[key] = measured_scores(step, asked.runner, sample) if how else stored_scores(step)
+        known = known_stages(index.url, asked.pipeline)
+        index.kept[key] = measured_scores(step, asked.runner, sample, known) if how else stored_scores(step)
     found: Scores | None = index.kept[key]
     return found
 

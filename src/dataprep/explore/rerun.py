@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.history.stage_input import RunStage, run_stages
+from dataprep.history.stage_input import RunStage, known_stages, run_stages
 from dataprep.history.what_if import SAMPLE, WhatIf, parameter_of, what_if
 
 from .index import RunIndex
@@ -17,18 +19,19 @@ MOST_SAMPLE, MOST_SOURCES = 1 << 40, 200
 SIMPLE = (bool, int, float, str)
 
 
-def changeable(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
+def changeable(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the stages of the run, each with its simple parameters, or why a sample cannot answer."""
-    return {"sample": SAMPLE, "stages": [_stage(one) for one in run_stages(index.url)]}
+    known = known_stages(index.url, asked.pipeline)
+    return {"sample": SAMPLE, "stages": [_stage(one, known) for one in run_stages(index.url)]}
 
 
-def _stage(one: RunStage) -> dict[str, Any]:
+def _stage(one: RunStage, known: Mapping[str, Stage]) -> dict[str, Any]:
     found: dict[str, Any] = {"stage": one.name, "parameters": [], "refused": None, "later": one.later}
     if one.is_estimator:
         return {**found, "refused": "it reads all documents before it decides, and a sample has far fewer duplicates "
                 "than the corpus: see Threshold, or run the Pipeline with the change and compare the runs"}  # fmt: skip
     try:
-        stage = one.made()
+        stage = one.made(known)
     except PlanError as e:
         return {**found, "refused": str(e)}
     if stage.hides:
@@ -49,7 +52,8 @@ def what_if_changed(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     sample = asked.integer("sample", SAMPLE, MOST_SAMPLE)
     key = (what_if_changed, asked.text("stage"), asked.text("change"), sample)
     if key not in index.kept:
-        index.kept[key] = what_if(index.url, asked.text("stage"), change, sample=sample or None, runner=asked.runner)
+        more: dict[str, Any] = {"runner": asked.runner, "pipeline": asked.pipeline}
+        index.kept[key] = what_if(index.url, asked.text("stage"), change, sample=sample or None, **more)
     return _shown(index, index.kept[key], sample)
 
 

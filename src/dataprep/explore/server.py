@@ -66,15 +66,18 @@ class ExploreServer(ThreadingHTTPServer):
         reviewer: the name that is saved with each judgement.
 
     The indexes are made before the server listens. Args: `urls`, the folders of runs; `port`, 0 for any free port;
-    `reviewer`, "" for the name of the user; `workers`, the number of processes for long work. Raises PlanError if it
-    cannot listen there, or as `index.made` does.
+    `reviewer`, "" for the name of the user; `workers`, the number of processes for long work;
+    `pipeline`, the pipeline file of the runs. Raises PlanError if it cannot listen there, or as `index.made` does.
     """
 
     daemon_threads = True
     policy = POLICY
 
-    def __init__(self, urls: Sequence[str], port: int = 0, reviewer: str = "", workers: int = 1) -> None:
+    def __init__(
+        self, urls: Sequence[str], port: int = 0, reviewer: str = "", workers: int = 1, pipeline: str | None = None
+    ) -> None:
         self.reviewer, self.one_at_a_time, self.turn = reviewer or _user(), threading.Lock(), threading.Lock()
+        self.pipeline = pipeline
         self.runner: Runner = Local(workers) if workers > 1 else Serial()
         self.runs = [ExploredRun(url) for url in urls]
         for run in self.runs:
@@ -119,12 +122,13 @@ class ExploreServer(ThreadingHTTPServer):
         """
         chosen, of = VIEWS[name], self._run(run)
         other = self._run(given.get("with") or run).url  # a folder is never taken from a request
-        asked = ViewQuery({**given, "other": other}, WatchedRunner(self.runner, self.turn, tell), part)
+        runner = WatchedRunner(self.runner, self.turn, tell)
+        asked = ViewQuery({**given, "other": other}, runner, self.pipeline, part)
         return _with_index(of, lambda index: chosen(index, asked))
 
     def export(self, run: str, asked: ViewQuery) -> tuple[bytes, str, str]:
         """Return a list as a file, as `exported` does. Raises KeyError if there is no such run."""
-        asked = replace(asked, runner=WatchedRunner(self.runner, self.turn, lambda *_: None))
+        asked = replace(asked, runner=WatchedRunner(self.runner, self.turn, lambda *_: None), pipeline=self.pipeline)
         return _with_index(self._run(run), lambda index: export.exported(index, asked))
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:

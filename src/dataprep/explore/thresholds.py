@@ -20,14 +20,14 @@ STOPS = (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15)  # differences to the run's threshol
 MOST_EXAMPLES, MOST_SOURCES = 6, 200
 
 
-def thresholds(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
+def thresholds(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the MinHash stages of the run, each with its threshold, and the filters with scores, with their limits."""
     found: list[dict[str, Any]] = [
         {"stage": step.name, "threshold": step.threshold, "dropped": step.fit["dropped"], "stops": _stops(step),
          "folder": step.folder.url, "limits": []}
         for step in minhash_steps(index.url)
     ]  # fmt: skip
-    return {"stages": [*found, *limits.filters(index)]}
+    return {"stages": [*found, *limits.filters(index, asked)]}
 
 
 def _stops(step: MinHashStep) -> list[float]:

@@ -23,11 +23,13 @@ class ViewQuery:
     Attributes:
         given: the parameters.
         runner: the Runner for long work of the view.
+        pipeline: the pipeline file of the run, if one is known.
         part: called with each part of a long answer as soon as it is known.
     """
 
     given: Mapping[str, str]
     runner: Runner = field(default_factory=Serial)
+    pipeline: str | None = None
     part: Callable[[dict[str, Any]], None] = field(default=lambda _: None)
 
     def text(self, name: str) -> str:

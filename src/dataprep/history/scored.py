@@ -2,8 +2,9 @@
 
 A filter with scores (`ScoredFilter`) decides from the scores alone. So if the scores of all documents that it received
 are known, the result with another limit is that of a full run. The scores of dropped documents are in the drop table if
-the filter has one score, and those of kept documents in the columns that `Language` and `Score` add. Otherwise the
-filter measures the documents again, all or a random sample.
+the filter has one score, and those of kept documents in the columns that `Language` and `Score` add. `Percentiles`
+stores all scores, until `dataprep prune` removes them. Otherwise the filter measures the documents again, all or a
+random sample.
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.part import Part
 from dataprep.core.model.score import ScoredFilter
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import DROPS as DROP_ROWS
-from dataprep.core.model.tables import Drop, read_tables
-from dataprep.core.output.layout import DROPS
+from dataprep.core.model.tables import VERDICTS as VERDICT_ROWS
+from dataprep.core.model.tables import Drop, read_rows, read_tables
+from dataprep.core.output.layout import DROPS, VERDICTS
 from dataprep.core.run.runner import Runner
 from dataprep.errors import DataprepError, PlanError, require
+from dataprep.store import files
 
-from .remade import with_parameters
+from .clusters import UNKNOWN, sources_of
+from .remade import stage_of, with_parameters
 from .review import wilson
 from .stage_input import RunStage, run_stages
 
@@ -58,11 +63,14 @@ class ScoredStep:
         at: its place in the run.
         filter: the filter.
         limits: the limits that are set, of which another value can be tried.
+        scores: the files in which a `Percentiles` stored the scores; () for other filters. Its filter then has the
+            range that it determined.
     """
 
     at: RunStage
     filter: ScoredFilter
     limits: tuple[Limit, ...]
+    scores: tuple[str, ...] = ()
 
     def limit(self, name: str | None) -> Limit:
         """Return a limit by its name; None: the only one. Raises PlanError if there is no such limit."""
@@ -87,7 +95,7 @@ class Scores:
     """The scores of the documents that a filter received.
 
     Attributes:
-        rows: the columns id (ascending), source, and each score.
+        rows: the columns id (ascending, as in the Dataset of the filter), source, and each score.
         how: STORED, MEASURED or SAMPLED.
         unknown: the number of documents whose scores are not stored; the filter kept all of them.
     """
@@ -111,7 +119,7 @@ class OtherValue:
         is_known: False if some of the unknown documents may be newly dropped, so that `dropped` and `new` are only the
             least numbers.
         dropped: the number of documents that the filter drops, without the unknown ones; for a sample, in the sample.
-        back: the ids that the run dropped and this value keeps, uint64[n], ascending.
+        back: the ids that the run dropped and this value keeps, uint64[n], ascending, as in the last Dataset.
         new: the ids that the run kept and this value drops, uint64[n], ascending.
         by_source: {source: (number of `back`, number of `new`)}, most first.
         examples: `back` or `new` documents with a value nearest to the limit, each as its drop, in the run or with the
@@ -139,15 +147,40 @@ def scored_steps(url: str, known: Mapping[str, Stage] | None = None) -> list[Sco
 
     - known: stages by label, which are not reconstructed from their descriptions.
     """
-    found = []
+    found = list[ScoredStep]()
     for at in run_stages(url):
+        if at.is_estimator:
+            found += _percentiles(at)
+            continue
         try:
-            stage = None if at.is_estimator else at.made(known)
+            stage = at.made(known)
         except PlanError:  # a function, or a model that was moved
             continue
         if isinstance(stage, ScoredFilter) and stage.only_drops:
             found.append(ScoredStep(at, stage, tuple(_limits(stage))))
     return found
+
+
+def _percentiles(at: RunStage) -> Iterator[ScoredStep]:
+    """Yield the filter of a `Percentiles` with the range that it determined for all documents, if it is still stored.
+
+    A `Percentiles` with a range per language is left out.
+    """
+    described = at.described[at.label]
+    filter_ = stage_of(described["fields"]["filter"]) if described["class"] == "Percentiles" else None
+    if not isinstance(filter_, ScoredFilter) or not filter_.only_drops:
+        return
+    fit = next(one for one in at.final.sealed.fits if one["stage"] == at.label)
+    ranges, number = list(fit["cuts"].values()), list(at.described).index(at.label) + 1
+    dropped = sorted(drops_of(at)["id"].to_pylist())
+    for folder in at.final.steps if len(ranges) == 1 else ():
+        is_own = folder.name.startswith(f"{number:02d}-{at.label}-") and files.exists(folder.path(VERDICTS))
+        if is_own and read_rows(folder.path(VERDICTS), VERDICT_ROWS)["id"].to_pylist() == dropped:
+            names = [name for name in files.listdir(folder.path("scores")) if not name.endswith(".json")]
+            made = with_parameters(filter_, {"score_range": (ranges[0]["low"], ranges[0]["high"])})
+            assert isinstance(made, ScoredFilter)
+            yield ScoredStep(at, made, tuple(_limits(made)), tuple(folder.path("scores", one) for one in names))
+            return
 
 
 def scored_of(url: str, stage: str | None = None, known: Mapping[str, Stage] | None = None) -> ScoredStep:
@@ -206,6 +239,8 @@ def stored_scores(step: ScoredStep) -> Scores | None:
 
     Nothing is computed, except that a Dataset with score columns is read.
     """
+    if step.scores:
+        return _of_percentiles(step)
     drops = drops_of(step.at)
     recorded = step.filter.recorded(drops) if len(drops) else _no_scores(step.filter)
     if recorded is None or (len(drops) and step.filter.decide(recorded).null_count):
@@ -214,6 +249,22 @@ def stored_scores(step: ScoredStep) -> Scores | None:
             *_stored_of_kept(step)]  # fmt: skip
     found = pa.concat_tables(rows).sort_by("id").combine_chunks()
     return Scores(found, STORED, step.at.stats.docs_in - len(found))
+
+
+def _of_percentiles(step: ScoredStep) -> Scores:
+    (name,) = step.filter.scores
+    tables = []
+    for url in step.scores:
+        with files.open_arrow(url) as f:
+            tables.append(pq.read_table(f, columns=["id", "score"]).rename_columns(["id", name]))
+    rows = pa.concat_tables(tables).sort_by("id").combine_chunks()
+    try:
+        batches = [batch for part in step.at.parts() for batch in part.batches(["id", "source"])]
+    except DataprepError:  # such as an input that `dataprep prune` removed
+        batches = []
+    codes, names = sources_of(rows["id"].to_numpy(), batches)
+    sources = pa.array([*names, None], pa.string()).take(pa.array(np.where(codes == UNKNOWN, len(names), codes)))
+    return Scores(rows.add_column(1, "source", sources), STORED)
 
 
 def _no_scores(filter_: ScoredFilter) -> dict[str, pa.Array]:
@@ -321,7 +372,7 @@ def _other(
     rows, after = scores.rows, _values(step.changed(parameter, value), scores.rows)
     was, now = (pc.is_valid(one["reason"]).to_numpy() for one in (before, after))
     back, new = np.flatnonzero(was & ~now), np.flatnonzero(now & ~was)
-    ids, sources = rows["id"].to_numpy(), rows["source"]
+    ids, sources = rows["id"].to_numpy() + np.uint64(step.at.final.shift), rows["source"]
     counts = [Counter(sources.take(pa.array(some)).to_pylist()) for some in (back, new)]
     by_source = {name: (counts[0][name], counts[1][name]) for name in {*counts[0], *counts[1]} if name is not None}
     intervals = None
@@ -356,6 +407,7 @@ def _nearest(
 def _drop(step: ScoredStep, rows: pa.Table, decided: pa.Table, row: int) -> Drop:
     given = {name: decided[name][row].as_py() for name in ("reason", "value", "label")}
     return Drop(
-        id=rows["id"][row].as_py(), stage=step.at.label, duplicate_of_dataset=None, duplicate_of=None, similarity=None,
+        id=rows["id"][row].as_py() + step.at.final.shift, stage=step.at.label, duplicate_of_dataset=None,
+        duplicate_of=None, similarity=None,
         source=rows["source"][row].as_py(), bytes=None, folder=step.at.home.url, **given,
     )  # fmt: skip

@@ -20,15 +20,17 @@ from dataprep.core.inputs.removed import IdTable, forget_list_of, input_parts, t
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.describe import FORGET, READ
+from dataprep.core.model.describe import FORGET, READ, labels_of
+from dataprep.core.model.function import Filter, Map
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part, Sealed
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import StageStats, Stats
 from dataprep.core.model.tables import SCHEMAS, rows_between
 from dataprep.core.output.layout import CUTS, DROPS, Folder
-from dataprep.core.output.lineage import family
+from dataprep.core.output.lineage import MemberFolder, family
 from dataprep.errors import require
+from dataprep.pipeline_file import functions
 from dataprep.store import compress, files
 from dataprep.store.ranks import mix
 
@@ -36,6 +38,7 @@ from .remade import stage_of
 from .texts import bytes_outside
 
 SEED = 0x53414D50  # of the sample
+KINDS: dict[str, type[Map | Filter]] = {"Map": Map, "Filter": Filter}
 PIECE_BYTES = 32 << 20  # of an input file that one task reads
 
 
@@ -55,7 +58,7 @@ class RunStage:
 
     name: str
     label: str
-    final: Folder
+    final: MemberFolder
     home: Folder
     described: Mapping[str, Mapping[str, Any]]
     own: Sequence[StageStats]
@@ -125,8 +128,8 @@ class RunStage:
         one = self.described.get(label)
         stage = known.get(label) or (None if one is None else stage_of(one))
         require(stage is not None, f"{label} cannot be run again from its description in {self.final.url}: it is a "
-                "function of yours, or depends on a file that has changed; pass the Pipeline, or run it in full and "
-                "compare the two results with `dataprep diff`")  # fmt: skip
+                "function of yours, or depends on a file that has changed; pass the pipeline file (--pipeline), or run "
+                "it in full and compare the two results with `dataprep diff`")  # fmt: skip
         assert stage is not None
         return stage
 
@@ -161,6 +164,25 @@ def stage_named(url: str, name: str) -> RunStage:
     chosen = [one for one in found if one.name == name]
     require(len(chosen) == 1, f"stage={name!r} must be the name of one stage of {url}, which has {names}")
     return chosen[0]
+
+
+def known_stages(url: str, pipeline: Any) -> dict[str, Stage]:
+    """Return the stages of a run, by label, that its folder does not contain, since they call functions of the user.
+
+    - pipeline: the Pipeline; the path of a pipeline file, of which the functions in `Map` and `Filter` are taken; or
+      None, for no stages.
+
+    Raises PlanError if the file cannot be imported.
+    """
+    if not isinstance(pipeline, str):
+        return {} if pipeline is None else dict(zip(labels_of(pipeline.stages), pipeline.stages, strict=True))
+    found, named = dict[str, Stage](), functions(pipeline)
+    for at in run_stages(url):
+        one = at.described[at.label]
+        kind, _, name = str(one.get("shown", "")).rstrip(")").partition("(")
+        if kind in KINDS and name in named:
+            found[at.label] = KINDS[kind](named[name])
+    return found
 
 
 def passes(final: Folder) -> Iterator[tuple[Folder, list[StageStats]]]:

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from dataprep.core.model import batch as B
 from dataprep.core.model import blame
 from dataprep.core.model.batch import Ids
-from dataprep.core.model.describe import labels_of
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import read_tables
@@ -31,7 +30,7 @@ from dataprep.errors import PlanError, counted, require
 
 from .remade import with_parameters
 from .review import wilson
-from .stage_input import RunStage, check_single, stage_named
+from .stage_input import RunStage, check_single, known_stages, stage_named
 
 SAMPLE = 10_000  # documents
 RESAMPLES, GROUPS = 1_000, 20_000  # of the bootstrap; in a larger sample, documents are resampled in groups
@@ -113,14 +112,15 @@ def what_if(
         sample: the approximate number of documents to read, chosen by a hash of their ids; None: all, so that the
             numbers are exact.
         runner: the Runner of the work; None: `dp.tools.Serial()`.
-        pipeline: the Pipeline of the run, if it contains functions of yours, which the folder does not contain.
+        pipeline: if the run has functions of yours, which its folder does not contain: its Pipeline, or the path of its
+            pipeline file.
 
     Raises PlanError if a sample cannot answer, since the stage reads all documents before it decides, or joins
     documents; if a stage of the pass cannot be run again; or if a parameter is invalid. Raises ReadError if the input
     is missing, has changed, or is hidden by a stage.
     """
     at = stage_named(folder.rstrip("/") or "/", stage)
-    known = dict(zip(labels_of(pipeline.stages), pipeline.stages, strict=True)) if pipeline is not None else {}
+    known = known_stages(at.final.url, pipeline)
     require(not at.is_estimator, f"{stage} reads all documents before it decides, so a sample cannot show what another "
             "setting would do: a sample has far fewer duplicates than the corpus; use `dataprep threshold` (MinHash), "
             "or run the Pipeline with the change and compare the two results with `dataprep diff`")  # fmt: skip
@@ -195,7 +195,7 @@ def _check(at: RunStage, rows: pa.Table) -> None:
 
 
 def _compared(at: RunStage, change: Mapping[str, Any] | None, rows: pa.Table, share: float) -> WhatIf:
-    ids, n = rows["id"].to_numpy(), len(rows)
+    ids, n = rows["id"].to_numpy() + np.uint64(at.final.shift), len(rows)
     kept, other = (pc.is_valid(rows[name]).to_numpy() for name in ("run", "other"))
     back, new = other & ~kept, kept & ~other
     sources = rows["source"]
