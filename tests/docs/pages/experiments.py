@@ -11,6 +11,9 @@ LEFT = {
     "dataprep experiment": "its models take a minute; tests/experiment runs the command with a smaller one",
     "dataprep scaling": "its models take some minutes; tests/experiment runs the command with smaller ones",
     "COMPARE_SEEDS=": "it takes some minutes",
+    "pip install lm_eval": "lm-eval is not installed for the tests",
+    "dataprep export-model work/experiment": "the name of the run differs; tests/inference exports models",
+    "HF_HUB_OFFLINE=": "lm-eval is not installed for the tests",
 }
 QUIET = {"found = dp.experiment": "the losses of a model differ between machines"}
 INSTEAD = {"held_out=0.2,": "held_out=0.2, settings=['device=cpu', 'model.d_model=16'], quiet=True,"}
