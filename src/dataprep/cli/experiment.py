@@ -73,7 +73,7 @@ def experiment(
     if as_json:
         print_json({"schema": SCHEMA, **made.to_dict()})
         return
-    from dataprep.experiment.result import COLUMNS
+    from dataprep.report.experiments import COLUMNS
 
     others = [name for name in made.versions if name != made.baseline]
     _print([list(COLUMNS), *made.table()])
