@@ -7,7 +7,7 @@ EXTRAS   ?= wheels
 VENV     ?= .venv
 BIN      := $(VENV)/bin
 STAMP    := $(VENV)/installed
-WORKERS  ?= -n 2 --dist loadfile --no-loadscope-reorder
+WORKERS  ?= -n 3 --dist loadfile --no-loadscope-reorder
 PIP      := $(BIN)/python -m pip --disable-pip-version-check
 UV       := $(BIN)/python -m uv
 export UV_SYSTEM_CERTS ?= 1
@@ -23,7 +23,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup kernels wheel demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-growth bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -103,6 +103,9 @@ mutate: setup  ## list small changes of FILE= that its TESTS= do not notice
 
 bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-growth: setup  ## count what deduplication opens and reads at 10, 100 and 1,000 parts (ARGS="--only MinHash")
+	@$(BIN)/python benchmarks/bench_opens.py $(ARGS)
 
 bench-gpu: setup  ## measure the trainer on a GPU, in about 8 minutes: MFU, data, masks, checkpoints, QLoRA (--out DIR)
 	@$(BIN)/python benchmarks/bench_gpu.py $(ARGS)

@@ -17,7 +17,7 @@ import dataprep
 import dataprep as dp
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.stage import Stage
-from dataprep.experiment.design import NotShort
+from dataprep.experiment.sides import NotShort
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.filters.fineweb import FineWeb

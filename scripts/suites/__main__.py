@@ -12,7 +12,7 @@ import sys
 
 from .sdists import NotThereError
 
-SUITES = ("articles", "charsets", "hosts", "phones")
+SUITES = ("articles", "charsets", "fresh", "hosts", "phones")
 
 
 def main(names: list[str]) -> None:

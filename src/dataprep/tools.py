@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .experiment.sweep import scaling as scaling
     from .fit.language import fit_language as fit_language
     from .forget.forget import forget as forget
+    from .history.judged import reviewed as reviewed
     from .history.verify import verify as verify
+    from .history.what_if import what_if as what_if
     from .search.index import SuffixIndex as SuffixIndex
     from .tokens.shards.export import export as export
     from .tokens.shards.import_tokens import import_tokens as import_tokens
@@ -34,7 +36,9 @@ _NAMES = {
     "experiment.sweep": "scaling",
     "fit.language": "fit_language",
     "forget.forget": "forget",
+    "history.judged": "reviewed",
     "history.verify": "verify",
+    "history.what_if": "what_if",
     "search.index": "SuffixIndex",
     "tokens.shards.export": "export",
     "tokens.shards.import_tokens": "import_tokens",

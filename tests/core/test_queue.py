@@ -78,8 +78,9 @@ def test_items_are_taken_in_order_and_once(job):
     """Two workers take turns, and none gets an item of the other."""
     first, second = tasks(job), tasks(job)
     assert [first.take().index, second.take().index, second.take().index, first.take().index] == [0, 1, 2, 3]
-    assert job.item(4) == 4
-    assert cloudpickle.loads(cloudpickle.dumps(job.task))(job.item(5)) == 25
+    assert cloudpickle.loads(job.item(4).content) == 4
+    result, error = cloudpickle.loads(cloudpickle.dumps(job.task))(job.item(5))
+    assert (cloudpickle.loads(result), error) == (25, None)
     assert [first.take().index, second.take().index] == [4, 5]
     assert first.take() is second.take() is None
 
@@ -151,12 +152,49 @@ def test_a_queue_without_workers_is_said(job, tmp_path, monkeypatch, caplog):
     assert f"no process takes tasks from {tmp_path}; start some: dataprep work {tmp_path}" in caplog.text
 
 
+def test_a_worker_does_not_import_what_a_task_brings(tmp_path, monkeypatch):
+    """An item, a result or an error of a module that only the run has is passed on unopened; errors name the task."""
+    (tmp_path / "only_theirs.py").write_text("class Own(str): pass\n\ndef fails(own): raise ValueError(own)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import only_theirs
+
+    own = only_theirs.Own("an item")
+    sent = Job.offer(str(tmp_path), only_theirs.Own, [own], None)
+    failing = Job.offer(str(tmp_path), only_theirs.fails, [own], None)
+    monkeypatch.delitem(sys.modules, "only_theirs")
+    item = sent.item(0)
+    assert str(item) == "an item"
+    assert failing.task.__name__ == "fails"
+    monkeypatch.delitem(sys.modules, "only_theirs")
+    result, error = sent.task(item)
+    assert error is None
+    assert cloudpickle.loads(result) == "an item"
+    result, error = failing.task(item)
+    assert result is None
+    assert str(cloudpickle.loads(error)) == "an item"
+
+
+def test_files_of_killed_workers_are_deleted(tmp_path, monkeypatch):
+    """And they are not counted; a live worker that was taken for dead names itself again."""
+    home = tmp_path / "workers"
+    worker = queue_worker._Worker(str(tmp_path), str(home / "live-1"), None, None)
+    home.mkdir()
+    assert worker._next() is None
+    (home / "killed-2").write_bytes(orjson.dumps({"machine": claims.machine(), "pid": 2**22 + 1}))
+    (home / ".keep").write_bytes(b"")
+    assert dp.tools.Queue(str(tmp_path)).workers == 2
+    assert sorted(path.name for path in home.iterdir()) == [".keep", "live-1"]
+    (home / "live-1").unlink()
+    assert worker._next() is None
+    assert (home / "live-1").exists()
+
+
 def test_no_task_begins_after_the_end(job):
     """A worker that already has the task finds it withdrawn."""
     job.end()
     assert tasks(job).take() is None
     with pytest.raises(queue_job.Withdrawn):
-        job.task(3)
+        job.task(job.item(3))
 
 
 @pytest.mark.parametrize("wrong", ["s3://bucket/queue", "memory://queue"])

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
-from dataprep.core.model import tables
+from dataprep.core.model.parquet import FileWriter, compact
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats
-from dataprep.core.model.tables import FileWriter
 from dataprep.core.run import seal
 from dataprep.core.run.seal import Flow, published, write_shard
 from dataprep.errors import PlanError
@@ -143,9 +142,9 @@ def test_a_writer_that_an_error_left_prints_nothing(tmp_path, monkeypatch) -> No
     printed = []
     monkeypatch.setattr(sys, "unraisablehook", printed.append)
     batch = made([ROW])
-    for k, make in enumerate((FileWriter, tables._writer)):
+    for k, options in enumerate(({}, compact(batch.schema))):
         with (tmp_path / str(k)).open("wb") as f:
-            writer = make(f, batch.schema)
+            writer = FileWriter(f, batch.schema, **options)
             writer.write_batch(batch)
         del writer
         gc.collect()

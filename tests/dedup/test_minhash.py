@@ -19,9 +19,11 @@ import twins.text
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near import bands, components, gather, keys, search, similarity, sketch, verify
+from dataprep.dedup.near import bands, gather, key_sources, keys, search, similarity, sketch, verify
 from dataprep.dedup.near.kept_index import FEWEST, LATER, MOST, allowance
 from dataprep.errors import PlanError
+from dataprep.store import shuffle
+from fixtures.dedup import KEYS, STORED
 from twins.minhash import contained, jaccard, near_duplicates
 
 CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120
@@ -175,11 +177,17 @@ def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(keys, "SEGMENT_BYTES", 2000)
             patch.setattr(gather, "SEGMENT_BYTES", 2000)
-            patch.setattr(components, "MATCH_RECORDS", 30)
+            patch.setattr(key_sources, "MATCH_RECORDS", 30)
             patch.setattr(gather, "PARTITION_BYTES", 40_000)
-            patch.setattr(search, "MAX_GROUPS", 3)
+            patch.setattr(search, "GROUP_BYTES", 300)
             patch.setattr(verify, "BUDGET", 8_000)
             assert drops(made, texts, parts=4, cut=7) == expected
+            if keep == "first":  # files are merged, and merged again; numbers of documents take 64 bits
+                patch.setattr(shuffle, "FAN_IN", 2)
+                patch.setattr(key_sources, "MAX_UINT32", 0)
+                patch.setattr(key_sources, "n_buckets", lambda _: 1024)
+                patch.setitem(STORED, "MinHash", KEYS | {"gather-merged"})
+                assert drops(made, texts, parts=9, cut=7) == expected
         assert len(expected) > 40
 
 

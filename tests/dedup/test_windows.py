@@ -161,6 +161,22 @@ def test_words_of_windows(text):
     assert sizes.tolist() == [places[k + n - 1][1] - places[k][0] for k, n in asked]
 
 
+def test_words_of_overlapping_windows():
+    """Of two long texts, of more words than are held at first: of neighbouring windows, of distant ones, and of all."""
+    texts = ["王 don't 3.14 é. " * 1500, "a b c d " * 900]
+    (offsets, data), table, split = column(texts), word_table(), [spans_of_words(text) for text in texts]
+    for step, n in ((30, 50), (80, 50), (1, 5000), (2500, 3000)):
+        at, stop, n_words, wanted = [], [], [], []
+        for places, low, high in zip(split, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            for k in range(0, len(places), step):
+                at.append(low + places[k][0])
+                stop.append(high)
+                n_words.append(n)
+                wanted.append((places[k + n - 1][1] if k + n <= len(places) else high - low) - places[k][0])
+        sizes = R.word_sizes(data, *(np.array(one, np.int64) for one in (at, stop, n_words)), table)
+        assert [s for s, w in zip(sizes.tolist(), wanted, strict=True) if s != w] == []
+
+
 def grams_of(rule, data, n, low, high):
     """The hash of each of n grams, by the kernels."""
     out = np.zeros(n, np.uint64)

@@ -42,7 +42,8 @@ def shown(page, state, wide=1000, dark=False):
 
 
 STATES = ("#0/suspicions", "#0/sources?unit=bytes", "#0/clusters?sort=least", "#0/cluster?id=2:5",
-          "#0/drops?sort=chance", "#0/document?id=2:1", "#0/threshold?at=0.9", "#0/search?text=x7")  # fmt: skip
+          "#0/drops?sort=chance", "#0/document?id=2:1", "#0/threshold?at=0.9", "#0/search?text=x7",
+          "#0/what-if", "#0/what-if?stage=MinHash")  # fmt: skip
 
 
 def test_no_view_fails_or_is_cut_off(page) -> None:
@@ -97,7 +98,7 @@ def test_pairs_show_differences_as_text(page) -> None:
 def test_the_slider_shows_another_threshold(page) -> None:
     """The stops are drawn, and a moved slider changes the address and the figures."""
     chromium = shown(page, "#0/threshold")
-    assert chromium.run("document.querySelectorAll('svg circle').length") > 3
+    chromium.until("document.querySelectorAll('svg circle').length > 3")
     chromium.run("""(() => { const one = document.querySelector('[type=range]'); one.value = 0.99;
       one.dispatchEvent(new Event('change')); })()""")
     chromium.until("document.querySelector('main').dataset.ready.endsWith('at=0.99')")

@@ -95,4 +95,6 @@ def test_judgements_are_saved_counted_and_become_stale(tmp_path) -> None:
     done = forget(url, [first])
     assert any("removed from" in said and "review.parquet" in said for said in done.cleared)
     assert {row.id for row in review.load(url)} == {parse_id(second)}
+    (one,) = shown(explored.index())
+    assert (one["drops"], first in one["sample"]) == (7, False)
     shutil.rmtree(tmp_path / "run")

@@ -107,7 +107,8 @@ def test_hidden_names_are_shown_nowhere(tmp_path, serve) -> None:
     lines = [f"[01.02.2024 10:{i:02}] <{people[i % 2]}> I said to you, number {i // 4}" for i in range(40)]
     (tmp_path / "Vandersloot.txt").write_text("\n".join(lines), encoding="utf-8")
     docs = dp.read(str(tmp_path / "Vandersloot.txt"), format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
-    stages = (dp.Exact(), dp.chats.Pseudonyms(key=b"0123456789abcdef"))
+    short = dp.MC4(min_paragraphs=1, min_paragraph_chars=5)
+    stages = (short, dp.Exact(), dp.chats.Pseudonyms(key=b"0123456789abcdef"))
     out = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "out")).url
     server = serve(out)
     dropped = json.loads(ask(server, "0/drops?rows=200")[2])["drops"]
@@ -116,6 +117,12 @@ def test_hidden_names_are_shown_nowhere(tmp_path, serve) -> None:
     said = [ask(server, f"0/{name}")[2] for name in ("run", "suspicions", "boilerplate", "matrix", "clusters", "drops")]
     said += [ask(server, f"0/{view}?id={id_}")[2] for id_ in ids[:5] for view in ("pair", "document", "cluster")]
     said += [ask(server, f"0/titles?ids={','.join(ids)}")[2], ask(server, "0/search?text=said")[2]]
+    limit = "stage=MC4&limit=min_paragraphs&at=2"
+    more = ("thresholds", "changeable", "follow/search?text=said", "follow/what-if?stage=MC4&sample=0",
+            f"follow/limit?{limit}", f"follow/limit?{limit}&measure=all",
+            f"export?list=changes&{limit}&texts=1&as=jsonl", "export?list=sources&as=jsonl",
+            "export?list=suspicions&as=jsonl")  # fmt: skip
+    said += [ask(server, f"0/{name}")[2] for name in more]
     said += [ask(server, "0/review")[2], ask(server, "0/export?list=drops&as=jsonl&texts=1")[2]]
     assert said[-1].count("\n") == len(dropped)
     for text in said:
@@ -139,6 +146,23 @@ def test_a_hidden_document_is_not_shown_by_its_copy_in_another_dataset(tmp_path,
     assert "lamp" not in ask(server, f"0/document?id={one['id']}")[2]
 
 
+def test_a_raw_copy_elsewhere_is_not_shown_beside_pseudonyms(tmp_path, serve) -> None:
+    """The document kept in a Dataset of `against=` that hides nothing; one behind Pseudonyms of its own is shown."""
+    lines = [f"[01.02.2024 10:{i:02}] <{PERSON}> I sold {i} lamps and one rope at the harbour" for i in range(9)]
+    (tmp_path / "Vandersloot.txt").write_text("\n".join(lines), encoding="utf-8")
+    docs = dp.read(str(tmp_path / "Vandersloot.txt"), format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
+    hide = dp.chats.Pseudonyms(key=b"0123456789abcdef")
+    old = [dp.Pipeline(*some).run(docs, out=str(tmp_path / name)) for some, name in (((), "raw"), ((hide,), "safe"))]
+    for made in old:
+        out = dp.Pipeline(hide, dp.Exact(against=made.url)).run(docs, out=f"{made.url}-new").url
+        server = serve(out)
+        found = [ask(server, f"0/{view}?id=0:0")[2] for view in ("pair", "document")]
+        assert "Vandersloot" not in "".join(found)
+        both = json.loads(found[0])["pair"]
+        assert both["dropped"] is not None
+        assert (both["kept"] is None) == (made is old[0])
+
+
 def test_private_data_is_shown_as_later_stages_replace_it(tmp_path, serve) -> None:
     """The texts of documents that a stage before PII dropped."""
     texts = [f"please write to someone{i % 3}@mail.example about the third lamp of the harbour" for i in range(6)]
@@ -149,6 +173,7 @@ def test_private_data_is_shown_as_later_stages_replace_it(tmp_path, serve) -> No
     assert len(ids) == 3
     said = [ask(server, f"0/{view}?id={ids[0]}")[2] for view in ("pair", "document")]
     said += [ask(server, f"0/titles?ids={','.join(ids)}")[2], ask(server, "0/search?text=harbour")[2]]
+    said.append(ask(server, "0/follow/search?text=lamp")[2])
     assert not any("someone" in text for text in said)
     assert all("lamp of the harbour" in text for text in said[:3])
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import dataprep as dp
 from dataprep.cli import app
 from dataprep.core.model.batch import parse_id, show_id
+from dataprep.errors import PlanError
 
 pytest.importorskip("duckdb")
 
@@ -210,7 +211,7 @@ def test_runs_are_compared_as_by_diff(tmp_path) -> None:
     a = dp.Pipeline(dp.Filter(few)).run(docs, out=str(tmp_path / "a"))
     b = dp.Pipeline(dp.Filter(even), dp.Map(shouted)).run(docs, out=str(tmp_path / "b"))
     with ExploreServer([a.url, b.url]) as server:
-        found = plain(server.view("1", "compare", ViewQuery({"with": "0", "other": "/"})))
+        found = plain(server.view("1", "compare", {"with": "0", "other": "/"}))
     one, other = ({row["id"]: row["text"] for row in made.table().to_pylist()} for made in (a, b))
     (row,) = found["sources"]
     assert row["lost"]["docs"] == len(one.keys() - other.keys()) == sum(of["docs"] for of in found["lost"]) > 0
@@ -235,7 +236,6 @@ def test_stages_of_the_same_name_in_several_datasets_are_told_apart(tmp_path) ->
     docs = numbered(tmp_path, "in", [*range(30), *range(30), 0])
     first = dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.97)).run(docs, out=str(tmp_path / "run" / "a"))
     dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.6)).run(first, out=str(tmp_path / "run" / "b"))
-    dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "in", range(9)), out=str(tmp_path / "run" / "c"))
     index = ExploredRun(str(tmp_path / "run")).index()
     found = ask(overview.matrix, index)
     (row,) = found["sources"]
@@ -244,13 +244,74 @@ def test_stages_of_the_same_name_in_several_datasets_are_told_apart(tmp_path) ->
         assert docs == ask(lists.drops, index, stage=stage, reason=reason)["total"]
     assert removed == {("Exact", "duplicate"): 31, ("MinHash", "near_duplicate"): 20}
     assert row["read"] == found["read"]
-    assert (row["read"]["docs"], row["kept"]["docs"]) == (70, 19)
+    assert (row["read"]["docs"], row["kept"]["docs"]) == (61, 10)
     names = [one["stage"] for one in ask(thresholds.thresholds, index)["stages"]]
     assert names == ["a/MinHash", "b/MinHash"]
     own = zip(names, ("0.97", "0.6"), strict=True)
     assert [ask(thresholds.threshold, index, stage=name, at=at)["dropped"] for name, at in own] == [0, 20]
     with pytest.raises(Exception, match="which has 'a/MinHash', 'b/MinHash'"):
         ask(thresholds.threshold, index, stage="MinHash", at="0.6")
+
+
+def test_a_joined_run_is_counted_once(tmp_path) -> None:
+    """Ids are those of the join; totals are those of the drop tables, of `inspect --json`, and of each Dataset."""
+    run = tmp_path / "run"
+    a = dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "a", [*range(12), *range(6)]), out=str(run / "a"))
+    b = dp.Pipeline(dp.MinHash(threshold=0.6)).run(numbered(tmp_path, "b", range(30, 42)), out=str(run / "b"))
+    both = dp.Pipeline().run(dp.read([a.url, b.url]), out=str(run / "both"))
+    last = dp.Pipeline(dp.Exact(), dp.Filter(late)).run(both, out=str(run / "last"))
+    index = ExploredRun(str(run)).index()
+    inspected = json.loads(CliRunner().invoke(app, ["inspect", str(run), "--json"]).stdout)
+    with duckdb.connect() as con:
+        ((n, size),) = con.execute(f"SELECT count(*), sum(bytes) FROM '{run}/*/drops/*.parquet'").fetchall()
+    shown, found = ask(overview.run, index), ask(lists.drops, index, rows="200")
+    assert (found["total"], found["bytes"]) == (n, size)
+    assert (shown["read"]["docs"], shown["kept"]["docs"]) == (30, last.count) == (30, 30 - n)
+    assert shown["duplicates"] == inspected["duplicates"]["documents"] == 6 + 8
+    assert shown["left_out"] == ""
+    removed = sum(docs for row in ask(overview.matrix, index)["sources"] for _, docs, _ in row["removed"])
+    assert removed == n
+    texts = {row["id"]: row["text"] for row in both.table().to_pylist()}
+    assert len({row["id"] for row in found["drops"]}) == n
+    for row in found["drops"]:
+        one = ask(document, index, id=row["id"])
+        assert one["source"] == row["source"]
+        assert one["text"] == texts.get(parse_id(row["id"]), one["text"])
+        assert one["text"]
+        if row["duplicate_of"] is not None:
+            kept = "".join(text for _, text in one["pair"]["kept"])
+            assert kept.split()[:39] == one["text"].split()[:39]
+    assert ask(thresholds.threshold, index, at="0.99")["back_pairs"][0]["kept"] is not None
+    hits = ask(search, index, text="w11x7 ")
+    assert hits["documents_removed"] == 3
+    assert all(one["causes"] for one in hits["hits"])
+
+
+def test_other_results_of_the_folder_are_named_and_not_counted(tmp_path) -> None:
+    """Alternatives and unrelated runs: refused, or without those that are not the last step, which are named."""
+    run = tmp_path / "run"
+    first = dp.Pipeline().run(numbered(tmp_path, "in", [*range(9), *range(9)]), out=str(run / "first"))
+    dp.Pipeline(dp.Exact()).run(first, out=str(run / "exact"))
+    near = dp.Pipeline(dp.MinHash(threshold=0.6)).run(first, out=str(run / "near"))
+    dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "other", range(50, 70)), out=str(run / "other"))
+    with pytest.raises(PlanError, match="3 results, 'other', 'exact', 'near', .* pass the folder of one of them"):
+        ExploredRun(str(run)).index()
+    for command in ("clusters", "report", "card"):
+        assert "3 results" in str(CliRunner().invoke(app, [command, str(run)]).exception)
+    inspected = CliRunner().invoke(app, ["inspect", str(run), "--json"])
+    assert json.loads(inspected.stdout)["duplicates"] is None
+    (run / "run.json").write_text('{"format": 1, "steps": ["first", "other", "exact", "near"]}')
+    index = ExploredRun(str(run)).index()
+    shown = ask(overview.run, index)
+    assert shown["left_out"].startswith("Not included: 'other', 'exact', other results")
+    assert (shown["read"]["docs"], shown["kept"]["docs"]) == (18, near.count)
+    assert ask(lists.drops, index)["total"] == 18 - near.count == shown["duplicates"]
+    assert "Not included: 'other'" in CliRunner().invoke(app, ["inspect", str(run)]).output
+
+
+def late(text: str) -> bool:
+    """Drop the texts of one number."""
+    return not text.startswith("w11x")
 
 
 def test_clusters_of_documents_in_other_datasets(tmp_path) -> None:

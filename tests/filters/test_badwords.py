@@ -136,7 +136,7 @@ def test_laws(some):
         (lambda _: BadWords(("a\nb",)), "has a line break"),
         (lambda _: BadWords(("a",), max_matches=-1), "a number of at least 0"),
         (lambda _: BadWords(("a",), keep_fraction=2), "keep_fraction=2 must be at most 1"),
-        (lambda _: BadWords(("a",), language=3), "language=3 must be a language tag"),
+        (lambda _: BadWords(("a",), language=3), "language=3 must be a registered language tag"),
     ],
 )
 def test_bad_lists_are_refused(make, says, tmp_path):

@@ -159,3 +159,22 @@ def damaged(folder, text):
     """A stage of a file with this text."""
     (folder / "bad_Arab.yml").write_text(text, encoding="utf-8")
     return FineWeb2(language="bad_Arab", configs=str(folder))
+
+
+def test_the_table_that_comes_with_dataprep(tmp_path) -> None:
+    """Thresholds of 1,929 languages need no file; stop words are ours or the caller's, in any spelling of the tag."""
+    stage = FineWeb2(language="ary_Arab")
+    assert (stage.max_dup_lines, stage.max_top_2gram, stage.min_alphabetic, stage.language_score) == (
+        0.32, 0.245, 0.743, 0.418,
+    )  # fmt: skip
+    assert "ديال" in stage.stop_words
+    assert (stage.min_mean_word_chars, stage.max_mean_word_chars) == (3, 7)
+    assert stage.recipe() == FineWeb2(language="ary").recipe() != FineWeb2(language="arb_Arab").recipe()
+    assert FineWeb2(language="fr-FR").max_dup_lines == FineWeb2(language="fra_Latn").max_dup_lines == 0.264
+    assert FineWeb2(language="aai_Latn", min_stop_words=None).min_punctuated_lines is None  # published as -1
+    assert FineWeb2(language="swh_Latn", stop_words=("na", "ya")).max_top_2gram == 0.396
+    with pytest.raises(PlanError, match=r"no stop words for 'swh_Latn'; pass stop_words="):
+        FineWeb2(language="swh_Latn")
+    for wrong in ("qqq", "ary_Latn", 3):
+        with pytest.raises(PlanError, match=re.escape(f"language={wrong!r} must be one of 1929 codes")):
+            FineWeb2(language=wrong)

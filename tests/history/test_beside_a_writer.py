@@ -72,6 +72,7 @@ def prepared(tmp_path_factory):
     old = dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.6, min_shingles=1)).run(docs, f"{run}/clean")
     other = dp.Pipeline(dp.Exact()).run(docs, f"{run}/other")
     (place / "id").write_text(str(other.drops()["id"][0]))
+    (place / "run" / "run.json").write_text('{"format":1,"steps":["other","clean","tok","shards","index"]}')
     tok, new_tok = dp.train_bpe(old, 270, out=f"{run}/tok", min_bytes=1), dp.train_bpe(old, 300, min_bytes=1)
     dp.encode(old, tok, f"{run}/shards", val=0.2)
     dp.tools.SuffixIndex.build(old, f"{run}/index")

@@ -27,8 +27,8 @@ def test_a_card_has_stages_sources_settings_and_judgements(rich) -> None:
     """A row per stage and source; the drops of judged documents with their interval, without stale judgements."""
     now = datetime(2024, 5, 1, tzinfo=timezone.utc)
     content = review.contents(str(rich), [(parse_id("2:6"), "MinHash"), (parse_id("2:7"), "MinHash")])
-    some = [Judgement(id_, stage, "near_duplicate", "web & co", "right", "Ann", hash_, now)
-            for (id_, stage), hash_ in content.items()]  # fmt: skip
+    some = [Judgement(id_, stage, "near_duplicate", "right", "Ann", hash_, now)
+            for (id_, stage), (hash_, *_) in content.items()]  # fmt: skip
     stale = some[0]._replace(id=parse_id("2:8"), verdict="wrong")
     assert len(some) == 2
     review.save(str(rich), [*some, stale])

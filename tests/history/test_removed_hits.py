@@ -11,7 +11,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run.runner import Serial
 from dataprep.errors import ReadError
-from dataprep.history.removed_hits import CUT, DROPPED, find_removed
+from dataprep.history.removed_hits import CUT, DROPPED, find_kept, find_removed
 
 GOOD = "The mill was built in 1860. It ground corn for the valley. Its wheel still turns."
 MENU = "القائمة الرئيسية"
@@ -133,3 +133,23 @@ def test_moved_input_is_one_sentence(tmp_path):
     (tmp_path / "0.jsonl").rename(tmp_path / "moved")
     with pytest.raises(ReadError, match="is missing; restore the original file"):
         find_removed(out, MENU, Serial())
+
+
+@pytest.mark.parametrize("query", [MENU, "Number 3", "ل", "天", "天地玄", "never there"])
+def test_the_index_finds_what_reading_finds(tmp_path, query):
+    """Documents, occurrences and the texts around them, in three scripts; overlapping ones, and after a rerun."""
+    pytest.importorskip("pydivsufsort")
+    texts = [f"{MENU} {n} {GOOD} Number {n} 天天天地玄黃 {n}" for n in range(9)]
+    done = dp.Pipeline(dp.Exact()).run(read(tmp_path, texts), str(tmp_path / "out"))
+    read_ = find_kept(str(done.url), query, Serial())
+    dp.tools.SuffixIndex.build(done, f"{done.url}/index")
+    found = find_kept(str(done.url), query, Serial())
+    assert (read_.is_indexed, found.is_indexed) == (False, True)
+    assert found.hits == read_.hits
+    assert found.ids.tolist() == read_.ids.tolist()
+    assert found.times.tolist() == read_.times.tolist() == [
+        n for text in done.table(["text"]).column("text").to_pylist() if (n := overlapping(text, query))
+    ]
+    assert find_removed(str(done.url), query, Serial(), kept=found) == find_removed(str(done.url), query, Serial())
+    dp.Pipeline(dp.Exact()).run(read(tmp_path, texts[1:]), str(tmp_path / "out"), replace=True)
+    assert not find_kept(str(done.url), query, Serial()).is_indexed

@@ -111,3 +111,16 @@ def test_no_cut_is_quoted_if_what_masks_it_cannot_be_made_again(tmp_path):
     (id_,) = docs.table(["id"])["id"].to_pylist()
     cuts = [cut for cut in rule_cuts(out, id_) if cut.stage == "C4"]
     assert [(cut.start, cut.text) for cut in cuts] == [(0, None)]
+
+
+def test_cuts_between_two_estimators_are_found(tmp_path):
+    """A stage whose input is saved before an Estimator, and whose result is saved before the next one."""
+    texts = [f"The mill ground corn, they said {n}.\nmenu {n}\n\nIts wheel turns, they said {n}.\n" for n in range(4)]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in [*texts, texts[0]])
+    (tmp_path / "in.jsonl").write_text(lines)
+    cutting = dp.C4(min_sentences=0, min_words=3)
+    stages = (dp.RepairText(), dp.Exact(), cutting, dp.MinHash())
+    out = dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    (cut, *_) = rule_cuts(str(out.url), 0)
+    assert (cut.stage, cut.folder.split("/")[-3]) == ("C4", "steps")
+    assert "menu 0" in cut.text

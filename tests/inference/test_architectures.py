@@ -17,6 +17,8 @@ from runs import PLAIN  # noqa: E402
 
 TOK = Tokenizer.of_bytes(special="chatml")
 GPT2 = {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}
+GEMMA = {"placement": "both", "qk_norm": True, "feed_forward": "geglu"}
+DEEPSEEK = {"attention": "latent", "latent": 8, "norm_eps": 1e-6}
 MODELS = {
     "nanogpt": (GPT2, "gpt2"),
     "gpt2": ({**GPT2, "biases": "all", "tied": False}, "gpt2"),
@@ -28,6 +30,17 @@ MODELS = {
     "llama with settings of experts": ({"experts_used": 1, "balance": 0.0}, "llama"),
     "mistral": ({"pattern": "window", "reach": 5}, "mistral"),
     "qwen3": ({"qk_norm": True, "head_width": 12, "n_kv_heads": 1}, "qwen3"),
+    "gemma3": (
+        {**GEMMA, "n_layers": 3, "pattern": ("window", "window", "all"), "reach": 5, "rope_base": (1e4, 1e4, 1e6)},
+        "gemma3_text",
+    ),
+    "gemma3, global and not tied": ({**GEMMA, "tied": False, "softcap": 30.0, "n_kv_heads": 2}, "gemma3_text"),
+    "mixtral": ({"experts": 4, "d_ff": 16, "n_kv_heads": 2, "head_width": 12}, "mixtral"),
+    "deepseek": ({**DEEPSEEK, "rotated_width": 6}, "deepseek_v2"),
+    "deepseek with experts": (
+        {**DEEPSEEK, "experts": 4, "experts_used": 1, "experts_shared": 2, "d_ff": 16, "tied": False},
+        "deepseek_v2",
+    ),
     "qwen3 with windows": ({"qk_norm": True, "pattern": ("window", "all"), "reach": 5}, "qwen3"),
 }
 
@@ -77,30 +90,34 @@ def test_the_files_have_every_weight_once(run, tmp_path):
     tensors = load_file(tmp_path / "hf" / "model.safetensors")
     zeros = sum(t.numel() for name, t in tensors.items() if name.endswith("bias") and not t.any())
     padding = sum(len(m.weight) - TOK.vocab_size for m in (ours.embedding, ours.head) if m is not None) * 32
-    assert sum(t.numel() for t in tensors.values()) - zeros == ours.n_params - padding
+    twice = TOK.vocab_size * 32 if kind == "gemma3_text" and ours.head is None else 0  # with and without Gemma's factor
+    assert sum(t.numel() for t in tensors.values()) - zeros - twice == ours.n_params - padding
     assert (zeros > 0) == (kind == "gpt2" and ours.config.biases == "none")
 
 
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        ({"positions": "alibi"}, "positions='alibi'"),
-        ({"attention": "latent", "latent": 8}, "attention='latent', latent=8"),
-        ({"pattern": ("window", "all"), "reach": 4}, r"pattern=\('window', 'all'\), reach=4"),
-        ({"pattern": "window", "reach": 4, "sinks": 1}, "pattern='window', reach=4, sinks=1"),
-        (
-            {"qk_norm": True, "pattern": ("chunk", "all"), "reach": 4},
-            r"pattern=\('chunk', 'all'\), reach=4, qk_norm=True",
-        ),
-        ({"qk_norm": True, "pattern": "chunk", "reach": 4}, "pattern='chunk', reach=4, qk_norm=True"),
-        ({"experts": 4, "balance": 0.5}, "experts=4"),
-        ({"softcap": 30.0}, "softcap=30.0"),
-        ({"rope_base": (1e4, 1e6)}, r"rope_base=\(10000.0, 1000000.0\)"),
-        ({**GPT2, "n_kv_heads": 2}, "positions='learned', norm='layer', feed_forward='gelu'"),
+        ({"positions": "alibi"}, "positions='alibi', which llama"),
+        ({"attention": "latent", "latent": 8}, "norm_eps=1e-05, which deepseek_v2"),
+        ({**DEEPSEEK, "positions": "none"}, "positions='none', which deepseek_v2"),
+        ({"pattern": ("window", "all"), "reach": 4}, r"pattern=\('window', 'all'\), which mistral"),
+        ({"pattern": "window", "reach": 4, "sinks": 1}, "sinks=1, which mistral"),
+        ({"qk_norm": True, "pattern": ("chunk", "all"), "reach": 4}, r"pattern=\('chunk', 'all'\), which qwen3"),
+        ({"experts": 4, "experts_used": 1}, "experts=4, which llama"),
+        ({"experts": 4, "experts_shared": 1}, "experts=4, which llama"),
+        ({**DEEPSEEK, "experts": 4, "experts_shared": 1}, "experts=4, which llama"),
+        ({"softcap": 30.0}, "softcap=30.0, which llama"),
+        ({"rope_base": (1e4, 1e6)}, r"rope_base=\(10000.0, 1000000.0\), which llama"),
+        ({**GEMMA, "rope_base": (1e4, 1e6)}, "placement='both'.* which qwen3"),
+        ({**GEMMA, "n_heads": 3, "head_width": 8}, "placement='both'.* which qwen3"),
+        ({**GPT2, "n_kv_heads": 2}, "n_kv_heads=2, which gpt2"),
     ],
 )
 def test_what_no_architecture_has_is_refused(more, named):
-    """With the settings, and the types that there are."""
-    said = f"^run has {named}, which Llama does not have; .* or with those of qwen2, mistral, qwen3, gpt2$"
+    """With the settings that the nearest type has not, and the types that there are."""
+    said = (
+        f"^run has .*({named}) does not have; .* another type .llama, qwen2, mistral, qwen3, gpt2, gemma3_text, mixtral"
+    )
     with pytest.raises(PlanError, match=said):
         architecture_of(shape(**more), "run")

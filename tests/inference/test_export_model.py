@@ -326,13 +326,10 @@ def test_extra_tensors_of_old_files_are_left_out(tmp_path):
 
 
 def test_what_llama_has_not_is_refused(tmp_path):
-    """Learned positions, LayerNorm and GELU, with their names; nothing is written."""
-    shape = replace(SHAPES["tied"], positions="learned", norm="layer", feed_forward="gelu")
+    """Positions and a soft cap, with their names; nothing is written."""
+    shape = replace(SHAPES["tied"], positions="alibi", softcap=20.0)
     run = save(tmp_path / "run", shape)
-    said = (
-        "run has positions='learned', norm='layer', feed_forward='gelu', which Llama does not have; "
-        "export a model without"
-    )
+    said = "run has positions='alibi', softcap=20.0, which llama does not have; export a model without"
     with pytest.raises(PlanError, match=said):
         export_model(run, tmp_path / "hf")
     assert not (tmp_path / "hf").exists()

@@ -53,6 +53,37 @@ def test_numbers_over_two_lines(text, clean) -> None:
     assert pii(text, STAGE)[0] == clean
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("card 4111 1111 1111\n1111 ok", "card <card> ok"),
+        ("4111\r\n 1111 1111 1111", "<card>"),
+        ("pay 41111111\n11111111", "pay <card>"),
+        ("бумага 4111-1111-\n1111-1111", "бумага <card>"),
+        ("4111-1111\n-1111-1111 是我的", "<card> 是我的"),
+        ("3782 822463\n10005 amex", "<card> amex"),
+        ("IBAN DE89 3704 0044\n0532 0130 00 danke", "IBAN <iban> danke"),
+        ("ﺣﺴﺎﺏ GB29\nNWBK 6016 1331 9268 19", "ﺣﺴﺎﺏ <iban>"),
+        ("x\nFR14 2004 1010 0505 0001 3M02\n606", "x\n<iban>"),
+    ],
+)  # fmt: skip
+def test_cards_and_accounts_over_two_lines(text, clean) -> None:
+    """A card or an account is hidden whole if a line break divides it."""
+    assert hidden(text) == [clean] == [pii(text, STAGE)[0]]
+    assert hidden(text, stage=PII(kinds=("card", "iban", "mac"))) == [clean]
+    assert hidden(text, stage=PII(kinds=("card", "iban"))) == [clean]
+
+
+@pytest.mark.parametrize(
+    "text", ["1\t4111 1111\n1111 1111\t2", "4111 1111 1111\n\n1111 x", "4111 1111 1112\n1111 x",
+             "DE89 3704 0044\n\n0532 0130 00", "4111 1111\n1111 1111\n4111"],
+)  # fmt: skip
+def test_lines_that_are_no_card(text) -> None:
+    """Rows of tables, wrong check digits, and lines with a blank one between them stay."""
+    assert hidden(text, stage=PII(kinds=("card", "iban"))) == [text]
+    assert pii(text, PII(kinds=("card", "iban")))[0] == text
+
+
 @pytest.mark.parametrize("gap", ["\n", "\r\n", "\n\n", " \n  "])
 @pytest.mark.parametrize("label", ["Phone:", "Tel", "Tél. :", "هاتف:", "फ़ोन:", "โทร:", "電話番号：", "电话：", "тел.:"])
 def test_labels_on_the_line_above(label, gap) -> None:

@@ -60,6 +60,31 @@ def test_two_blanks(number) -> None:
     assert hidden(f"call {number} please") == "call <> please"
 
 
+@pytest.mark.parametrize("word", ["merci", "Salut", "übrigens", "SALUT"])
+@pytest.mark.parametrize("number", ["0172 0038 9344", "06 12 34 56 78", "(0172) 0038-9344", "0612-345-678"])
+def test_numbers_behind_a_word(word, number) -> None:
+    """A number of several groups is hidden directly behind a word, too."""
+    for sentence in SENTENCES:
+        assert hidden(sentence.format(word + number)) == sentence.format(word + "<>")
+
+
+@pytest.mark.parametrize(
+    "text", ["covid19 2020 2021 2022", "img2024-05-06 12.30.45", "Windows10 2004 1234", "isbn978 0 306 40615 7",
+             "ISBN0 306 40615 2", "sku012-345-678", "order0123 456 789", "x.y/merci0172 0038 9344",
+             "week01 02 03 04 05", "numbers 10 20 30 40 50", "numbers10 20 30 40 50"],
+)  # fmt: skip
+def test_words_of_other_numbers(text) -> None:
+    """Versions, files, codes, books and figures directly behind a word stay."""
+    assert hidden(text) == text
+
+
+def test_pairs_that_are_no_address() -> None:
+    """Four pairs of digits behind the first group of a phone are not an address of a machine."""
+    for text in ("07  76.91.52.46", "07 76.91.52.46", "+33 (0)7 76.91.52.46"):
+        assert [(m.start, m.end, m.kind) for m in find(text, ("ip", "phone"))] == [(0, len(text), "phone")]
+    assert [m.kind for m in find("host 76.91.52.46", ("ip", "phone"))] == ["ip"]
+
+
 @pytest.mark.parametrize("label", ["tel", "phone", "Fax", "موبايل"])
 @pytest.mark.parametrize("number", ["8 (495) 555-01-23", "0 800 123 45 67", "(051) 1852 663915", "(881) 43237-66754"])
 def test_labels_glued_to_a_number(label, number) -> None:
@@ -80,7 +105,8 @@ def test_columns_of_tables(table) -> None:
 
 
 PIECES = st.sampled_from(
-    ["0612345678", "+212", "06 12", "612345678", "(", ")", " ", ".", "-", "x", "ext", "ext.", "#", "_", "stp", "abc",
+    ["0612345678", "+212", "06 12", "612345678", "12 34 56", "salut",
+     "(", ")", " ", ".", "-", "x", "ext", "ext.", "#", "_", "stp", "abc",
      "MERCI", "Fax", "12", "1", "é", "доб", ":", ",", "/", "poste", "X4"]
 )  # fmt: skip
 
@@ -89,5 +115,6 @@ PIECES = st.sampled_from(
 def test_it_equals_the_twin(text) -> None:
     """Glued words and extensions are found as the plain twin finds them."""
     assert glued.parted(text) == twin.parted(text)
+    assert glued.attached(text) == twin.attached(text)
     for end in range(len(text)):
         assert glued.with_extension(text, end) == twin.with_extension(text, end)

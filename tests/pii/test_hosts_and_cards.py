@@ -20,7 +20,8 @@ def whole(first: str) -> str:
     [("to ivan@xn--80ak6aa92e.xn--p1ai now", "to <email> now"), ("a@b.xn--p1ai.", "<email>."),
      ("a@b.xn--fiqs8s, c@d.de", "<email>, <email>"), ("ops@192.168.1.20 said", "<email> said"),
      ("ops@[66.14.208.2]", "<email>"), ("git@10.0.0.1:team/a", "git@10.0.0.1:team/a"), ("a@1.2.3.4.5", "a@1.2.3.4.5"),
-     ("v@1.2.3", "v@1.2.3"),
+     ("v@1.2.3", "v@1.2.3"), ("joe@x.org_old", "<email>_old"), ("a.b@mail.example.com_old", "<email>_old"),
+     ("k@xn--80ak6aa92e.xn--p1ai_old", "<email>_old"), ("a@b.co_x", "a@b.co_x"),
      ("inet:10002@127.0.0.1", "inet:10002@127.0.0.1")],
 )  # fmt: skip
 def test_mail(text, left) -> None:

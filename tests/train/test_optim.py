@@ -1,3 +1,4 @@
+import copy
 import math
 from dataclasses import replace
 from itertools import pairwise
@@ -7,10 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.train import GPT, ModelConfig, TrainConfig  # noqa: E402
+from dataprep.errors import CorruptShard, PlanError  # noqa: E402
+from dataprep.train import GPT, ModelConfig, TrainConfig, train  # noqa: E402
 from dataprep.train.data.rows import Rows  # noqa: E402
-from dataprep.train.optim import adamw, step_once  # noqa: E402
+from dataprep.train.optim import optimizer_of, step_once, take_moments  # noqa: E402
 from dataprep.train.schedule import lr_at  # noqa: E402
+from runs import assert_same_run  # noqa: E402
 
 MODEL = ModelConfig(n_layers=2, n_heads=2, d_model=32, context=16)
 
@@ -26,7 +29,7 @@ def made(config, vocab=50):
     """A seeded model with its optimiser."""
     torch.manual_seed(0)
     model = GPT(MODEL, vocab)
-    return model, adamw(model, config)
+    return model, optimizer_of(model, config)
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "linear", "wsd", "constant"])
@@ -138,3 +141,81 @@ def test_one_batch_is_learnt_by_heart():
     losses = [step_once(model, optimizer, batch, 0.01, config)[0].item() for _ in range(100)]
     assert losses[0] > 3.5
     assert losses[-1] < 0.15
+
+
+MUON = TrainConfig(model=MODEL, batch=8, micro_batch=2, optimizer="muon", clip=0.7, weight_decay=0.3)
+
+
+def twin_of_muon(weight, gradient, lr):
+    """A first step of Muon on a matrix, in float64, from the formulas of its authors."""
+    x = gradient.double()
+    x = x / x.norm()
+    for _ in range(5):
+        square = x @ x.T
+        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
+    return weight.double() * (1 - lr * 0.3) - lr * 0.2 * math.sqrt(max(weight.shape)) * x, x
+
+
+def test_muon_steps_each_projection_as_a_plain_twin_does():
+    """Queries, keys and values apart, from clipped gradients of micro-batches; the others are those of AdamW."""
+    model, optimizer = made(MUON)
+    plain, adamw = made(replace(MUON, optimizer="adamw"))
+    descent, _ = made(MUON)
+    before = [h.own.detach().clone() for h in optimizer.hidden]
+    step_once(model, optimizer, rows(), 0.01, MUON)
+    step_once(plain, adamw, rows(), 0.01, MUON)
+    start = [p.detach().clone() for p in descent.parameters()]
+    step_once(descent, torch.optim.SGD(descent.parameters(), lr=1.0), rows(), 1.0, MUON)
+    moved = (a - b for a, b in zip(start, descent.parameters(), strict=True))
+    gradient = dict(zip(model.parameters(), moved, strict=True))
+    assert len(optimizer.hidden) == 2 * 7
+    for old, h in zip(before, optimizer.hidden, strict=True):
+        expected, x = twin_of_muon(old, gradient[h.weight][h.rows], 0.01)
+        singular = torch.linalg.svdvals(x)
+        assert 0.65 < singular[len(singular) * 3 // 4] < singular.max() < 1.25  # a gradient's own reach to 1e-5
+        assert (h.weight[h.rows] - expected).norm() < 0.05 * (h.weight[h.rows] - old).norm()  # bfloat16
+    matrices = {h.weight for h in optimizer.hidden}
+    for mine, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(mine, theirs) != (mine in matrices)
+
+
+def test_muon_continues_from_its_moments_and_skips_a_bad_step():
+    """Saved after two steps and loaded into another model: the same third step; a gradient of NaN changes nothing."""
+    model, optimizer = made(MUON)
+    for seed in range(2):
+        step_once(model, optimizer, rows(seed=seed), 0.01, MUON)
+    other, again = made(MUON)
+    other.load_state_dict(model.state_dict())
+    saved = copy.deepcopy(optimizer.state_dict())
+    take_moments(again, saved, "here")
+    for each, how in ((model, optimizer), (other, again)):
+        step_once(each, how, rows(seed=2), 0.01, MUON)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    moments = [t for m in again.state_dict()["state"].values() for n, t in m.items() if n != "step"]
+    before = [t.clone() for t in (*other.parameters(), *moments)]
+    step_once(other, again, rows(seed=3), 0.01, MUON, limit=torch.tensor(0.1))  # its loss is above
+    assert all(torch.equal(a, b) for a, b in zip(before, (*other.parameters(), *moments), strict=True))
+    with pytest.raises(CorruptShard, match="has not the moments of this model"):
+        take_moments(made(replace(MUON, optimizer="adamw"))[1], saved, "here")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"lora": 2}, "which lora=2 trains in two parts"),
+        ({"shard_optimizer": True}, "which shard_optimizer=True divides"),
+    ],
+)
+def test_muon_is_refused_where_matrices_are_not_whole(more, sentence):
+    """One sentence each."""
+    with pytest.raises(PlanError, match=sentence):
+        replace(MUON, **more)
+
+
+def test_a_run_with_muon_resumes_bit_for_bit(shards, config, tmp_path):
+    """Stopped after 8 of 12 steps, and run again."""
+    how = replace(config, optimizer="muon", steps=12)
+    train(shards, out=tmp_path / "whole", config=how, quiet=True)
+    for stop in (8, None):
+        train(shards, out=tmp_path / "parts", config=how, quiet=True, stop_at=stop)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")

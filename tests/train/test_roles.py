@@ -3,7 +3,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.train import GPT, ModelConfig, TrainConfig  # noqa: E402
-from dataprep.train.optim import adamw  # noqa: E402
+from dataprep.train.optim import optimizer_of  # noqa: E402
 from dataprep.train.roles import roles  # noqa: E402
 
 MODEL = ModelConfig(n_layers=2, n_heads=2, d_model=32, context=16)
@@ -30,7 +30,7 @@ def test_decay_follows_the_role_and_not_the_shape():
     """A two-dimensional gain does not decay; the model's own groups are as they were."""
     model = GPT(MODEL, 50)
     model.gate = Gate("scalar")
-    decayed, kept = adamw(model, TrainConfig(model=MODEL, weight_decay=0.3)).param_groups
+    decayed, kept = optimizer_of(model, TrainConfig(model=MODEL, weight_decay=0.3)).param_groups
     assert any(p is model.gate.gain for p in kept["params"])
     assert len(decayed["params"]) + len(kept["params"]) == len(list(model.parameters()))
     assert (decayed["weight_decay"], kept["weight_decay"]) == (0.3, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataprep.pii.broken import is_below_label, is_divided
 from dataprep.pii.numbers import phones
+from twins.phone_signs import plain
 
 BETWEEN = set(" ()-/+.")
 
@@ -42,6 +43,36 @@ def _run(line: str) -> int:
     while end < len(line) and (line[end].isdecimal() or line[end] in BETWEEN):
         end += 1
     return sum(map(str.isdecimal, line[:end]))
+
+
+def accounts(text: str, kind: str, find):
+    """Spans in characters of the cards or accounts that a line break divides."""
+    lines, at = text.split("\n"), 0
+    for k, line in enumerate(lines[:-1]):
+        above, below = line.rstrip(" \t\r"), lines[k + 1].lstrip(" \t\r")
+        skipped, first, at = len(lines[k + 1]) - len(below), at, at + len(line) + 1
+        one, two = plain(above), plain(below)
+        if not (one and below):
+            continue
+        signs = [" "]
+        if kind == "card":
+            left, right = len(one), 0
+            while left and (one[left - 1].isdecimal() or one[left - 1] in " -"):
+                left -= 1
+            left += next(i for i, c in enumerate(one[left:] + "0") if c.isdecimal())
+            while right < len(two) and (two[right].isdecimal() or two[right] in " -"):
+                right += 1
+            rest = one[:left] + two[right:]
+            whole = len(lines) == 2 and not rest.strip()
+            if not (whole or any(map(str.isalpha, rest))):
+                continue
+            sign = next((c for c in one[left:] + two[:right] if c in " -"), "")
+            signs = ["" if one[-1] == "-" or two[0] == "-" else sign]
+        for sign in signs:
+            size = len(one) + len(sign)
+            for a, b in find(one + sign + two):
+                if a < len(one) and b > size:
+                    yield first + a, at + skipped + b - size
 
 
 def across(text: str):

@@ -127,7 +127,7 @@ def spaced(window: str, most: int, between: int) -> str | None:
         n += 1
         if n == most:
             break
-    return "phone" if number and number not in short and at <= between else None
+    return "phone" if number and number not in (*short, "numbers") and at <= between else None
 
 
 def after(window: str) -> str | None:

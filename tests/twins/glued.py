@@ -103,6 +103,51 @@ def parted(line: str) -> str:
     return "".join(out)
 
 
+def attached(line: str) -> list[int]:
+    """Where a number of several groups begins directly behind a word."""
+    found = []
+    for at in range(3, len(line)):
+        start = at
+        while start and line[start - 1].isalpha():
+            start -= 1
+        word, before = line[start:at], line[start - 1 : start]
+        if at - start < 3 or (before and (before.isalnum() or before in "_@#=/\\.-")) or line[at].isalpha():
+            continue
+        small = word[1:].islower() or (len(word) >= 4 and "0" in line[at : at + 2] and word.isupper())
+        if small and not set(word.lower()) <= set("abcdef") and _is_grouped(line, at):
+            found.append(at)
+    return found
+
+
+def _is_grouped(line: str, at: int) -> bool:
+    """Whether groups of digits of usual sizes begin there, and nothing goes on after some of them."""
+    opened = line[at] == "("
+    size = digits_at(line, at + opened)
+    closed = line[at + opened + size : at + opened + size + 1] == ")"
+    end = at + opened + size + closed
+    if not size or (opened and not closed):
+        return False
+    sizes, ends, i = [], [], end
+    if opened and line[i : i + 1] not in " .-":  # (212)555-0123
+        n = digits_at(line, i)
+        sizes, i = [n], i + n
+        ends = [i] if n else []
+    while i < len(line) and line[i] in " .-" and (n := digits_at(line, i + 1)):
+        sizes, i = [*sizes, n], i + 1 + n
+        ends.append(i)
+    for k in range(1, len(sizes) + 1):
+        some, after = sizes[:k], line[ends[k - 1] : ends[k - 1] + 2]
+        zero = line[at + opened] == "0" and size <= 5 and k <= 4 and max(some) <= 5
+        area = opened and size <= 4 and k <= 4 and min(some) >= 2 and max(some) <= 5
+        plain = not opened and not closed
+        long = plain and 3 <= size <= 5 and k <= 3 and min(some) >= 2 and max(some) <= 5
+        pairs = plain and size == 2 and (some in ([2, 2, 2], [2, 2, 2, 2], [3, 3]))
+        goes_on = after[:1].isdecimal() or after[:1] == "_" or (after[:1] in tuple(".,:/-") and after[1:].isdecimal())
+        if (zero or area or long or pairs) and not goes_on:
+            return True
+    return False
+
+
 def with_extension(line: str, end: int) -> int:
     """Where the extension after a phone ends."""
     for gap in (2, 1, 0):

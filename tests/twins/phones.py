@@ -8,7 +8,7 @@ from dataprep.pii.glued import wide_gaps
 from twins.bare import joined
 from twins.bare_runs import is_after_word, may_be_bare
 from twins.context import amount, counted, drawn, topic
-from twins.glued import parted, with_extension
+from twins.glued import attached, parted, with_extension
 from twins.phone_forms import before_phone, goes_on, is_inner, kind, may_begin, possible, to_end
 from twins.phone_labels import is_labelled, is_phone, with_and
 from twins.phone_others import in_date, in_isbn, in_row, is_decimal, may_end
@@ -18,6 +18,15 @@ from twins.phone_signs import BLANKS, INVISIBLE, SIGNS, groups_of, in_list, plai
 def phones(line: str):
     """Spans of phone numbers; digits are read as Western ones, and characters hidden in a number are left out."""
     line = plain(line)
+    words = attached(line)
+    spaced = "".join(f" {c}" if i in words else c for i, c in enumerate(line))
+    added = [word + k for k, word in enumerate(words)]
+    for start, end in _phones(spaced):
+        yield start - sum(i < start for i in added), end - sum(i < end for i in added)
+
+
+def _phones(line: str):
+    """Spans of phone numbers in a line in which words and numbers are apart."""
     inside, kept, i = {*"0123456789/()+", *BLANKS, *SIGNS}, [], 0
     while i < len(line):
         end = i

@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 
 from dataprep.pii.addresses import is_host, is_version
-from twins.broken import across
+from twins.broken import accounts, across
 from twins.only import only
 from twins.phone_labels import is_labelled
 from twins.phone_signs import plain
@@ -38,8 +38,10 @@ def pii(text: str, stage) -> tuple[str, Counter]:
             new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
         more = [(a, b, kind) for a, b in across(text)] if kind == "phone" and kind in stage.kinds else []
+        if kind in ("iban", "card") and kind in stage.kinds:
+            new = sorted(new) + [(a, b, kind) for a, b in accounts(text, kind, find)]
         more = [(a, b, kind) for a, b in only(text)] + more if kind == "phone" and kind in stage.kinds else more
-        for one in (*more, *sorted(new)):
+        for one in (*more, *(new if kind in ("iban", "card") else sorted(new))):
             if all(one[1] <= a or one[0] >= b for a, b, _ in found):
                 found.append(one)
     out, at = "", 0
@@ -159,18 +161,31 @@ def host_end(line: str, start: int) -> int | None:
         while letters < end and line[letters].isascii() == latin and is_letter(line[letters]):
             letters += 1
         follows = line[letters : letters + 1]
-        if label > start and 2 <= letters - label <= 24 and not (ascii_word(follows) if latin else is_word(follows)):
+        free = not (ascii_word(follows) if latin else is_word(follows)) or (latin and is_old(line, letters))
+        if label > start and 2 <= letters - label <= 24 and free:
             ends.append(letters)
         inner = line[label:end]
         code = inner[4:]
         is_code = code.isascii() and 2 <= len(code) <= 59 and "_" not in code and code[-1] != "-"
         if label > start and inner.startswith("xn--") and is_code:
             ends.append(end)
+        cut = inner.find("_")
+        if label > start and inner.startswith("xn--") and cut > 5 and inner[:cut].isascii() and inner[cut - 1] != "-":
+            ends += [label + cut] if cut <= 63 and is_old(line, label + cut) else []
         is_label = 0 < len(inner) <= 63 and inner[0].isalnum() and inner[-1].isalnum()
         if not is_label or line[end : end + 1] != ".":
             break
         end += 1
     return max(ends, default=None)
+
+
+def is_old(line: str, at: int) -> bool:
+    """Whether an underscore and a word of three letters or more follow there: _old."""
+    end = at + 1
+    while line[end : end + 1].isascii() and line[end : end + 1].isalpha():
+        end += 1
+    after = line[end : end + 1]
+    return line[at : at + 1] == "_" and end - at > 3 and not (after == "." or (after and is_word(after)))
 
 
 def ips(line: str):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import Amount, Example, StageStats, by_bytes
 
 if TYPE_CHECKING:  # most commands need none of these, and the libraries of tokenizers take a tenth of a second to load
@@ -58,20 +59,28 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
     }  # fmt: skip
 
 
-def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
-    """Return the figures of the duplicates that a run dropped.
+def of_duplicates(folder: str) -> tuple[dict[str, Any] | None, list[str], str]:
+    """Return the figures of the duplicates that a run dropped, alarms, and a sentence about what is not included.
 
-    - stages: the statistics of its stages.
+    The figures are None if the folder contains several results, as `family` defines them.
     """
+    from dataprep.core.output.lineage import family, left_out
+    from dataprep.errors import PlanError
     from dataprep.history.clusters import find_clusters, pair_alarms
 
-    found = find_clusters(folder)
+    try:
+        members = family(folder, saved=False)
+    except PlanError as e:
+        return None, [], str(e)
+    found, stages = find_clusters(folder), [stage for one in members for stage in open_dataset(one.url).stats]
     lost, pairs = found.no_survivor(), found.source_pairs()
-    return {
+    alarms = pair_alarms(pairs, stages)
+    figures = {
         "documents": lost.of, "no_survivor": lost.n, "clusters_without_survivor": len(lost.roots),
         "sources": [{"source": a, "duplicate_of_source": b, "documents": n} for (a, b), n in pairs.most_common()],
-        "alarms": pair_alarms(pairs, stages),
+        "alarms": alarms,
     }  # fmt: skip
+    return figures, [*alarms, *([str(lost)] if lost.n else [])], left_out(folder)
 
 
 def _stage(stage: StageStats, examples: int, source: str | None) -> dict[str, Any]:

@@ -53,6 +53,12 @@ def experiment(
         str | None, typer.Option(metavar="DIR", help="Start from this run before the decay of its learning rate.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="Version to compare with.", show_default="the first")] = None,
+    mix: Annotated[
+        int | None, typer.Option(metavar="N", help="Mix sources: try N mixtures, and propose and compare weights.")
+    ] = None,
+    parallel: Annotated[
+        int, typer.Option(metavar="N", help="Trainings at once, each on one GPU or one thread of the CPU.")
+    ] = 1,
     workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
@@ -68,16 +74,14 @@ def experiment(
             named(versions, "DIR"), out=out, train=preset, settings=settings or (), seeds=seeds, tokens=tokens,
             held_out=held, group=group, tokenizer=tokenizer, vocab_size=vocab_size, by=by or ("source",),
             choices=named(choices or [], "--choices"), last_words=named(last_words or [], "--last-words"), shots=shots,
-            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, runner=runner_of(workers),
+            checkpoints=checkpoints, cooldown=cooldown, baseline=baseline, mix=mix, parallel=parallel,
+            runner=runner_of(workers),
         )  # fmt: skip
     if as_json:
         print_json({"schema": SCHEMA, **made.to_dict()})
         return
-    from dataprep.report.experiments import COLUMNS
-
-    others = [name for name in made.versions if name != made.baseline]
-    _print([list(COLUMNS), *made.table()])
-    _print([["measure", "groups", made.baseline, "noise", "signal/noise", *others], *made.measure_rows()])
+    for rows in made.tables():
+        _print(rows)
     for line in made.notes():
         say(line)
     say(os.path.join(made.folder, "experiment.md"))

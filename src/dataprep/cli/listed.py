@@ -75,7 +75,11 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words "
                "that differ."),
         Listed("threshold", "threshold", "threshold", prints=True, reads=("folder",), help=
-               "Show which documents a MinHash would keep and drop at other thresholds; nothing is written."),
+               "Show which documents a MinHash or a filter would keep and drop at other thresholds; nothing is "
+               "written."),
+        Listed("what-if", "what_if", "what_if", prints=True, reads=("folder",), help=
+               "Show how many documents a run would keep without a stage, or with other parameters; nothing is "
+               "written."),
         Listed("diff", "diff", "diff", prints=True, reads=("a", "b"), help=
                "Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and "
                "examples."),

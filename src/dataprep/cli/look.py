@@ -19,7 +19,7 @@ from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
-from dataprep.history.clusters import find_clusters, pair_alarms
+from dataprep.history.judged import review_alarms
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.shown.terminal import table_of, unit_of
@@ -65,7 +65,7 @@ def inspect(
         raise PlanError(msg)
     if as_json:
         made = [of_dataset(docs, examples, source) for docs in opened]
-        figures = {"datasets": made, "duplicates": of_duplicates(folder, stages), **_model_figures(folder)}
+        figures = {"datasets": made, "duplicates": of_duplicates(folder)[0], **_model_figures(folder)}
         print_json({"schema": SCHEMA, "folder": folder, **figures})
         return
     console = Screen()
@@ -85,10 +85,11 @@ def inspect(
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
     console.print(LEGEND, style="dim", highlight=False)
-    duplicates = find_clusters(folder)
-    alarms = [*pair_alarms(duplicates.source_pairs(), stages), str(duplicates.no_survivor())]
-    for alarm in filter(None, alarms):
+    _, alarms, note = of_duplicates(folder)
+    for alarm in [*alarms, *review_alarms(folder.rstrip("/"), stages)]:
         console.print(f"[bold red]alarm:[/] {escape(alarm)}", highlight=False, soft_wrap=True)
+    if note:
+        console.print(f"duplicates: {escape(printable(note))}", highlight=False, soft_wrap=True)
     _print_model(console, folder)
 
 

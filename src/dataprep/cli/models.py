@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -10,7 +12,10 @@ from rich.markup import escape
 from rich.text import Text
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.documents import check_file_apart
 from dataprep.errors import PlanError, counted, require
+from dataprep.history.judged import reviewed
+from dataprep.history.review import RIGHT, WRONG
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
@@ -54,9 +59,21 @@ def train_langid(
 
 
 def train_quality(
-    positive: Annotated[list[str], typer.Option("--positive", help="Examples of high quality; may be repeated.")],
-    negative: Annotated[list[str], typer.Option("--negative", help="Ordinary texts of your corpus; may be repeated.")],
     out: Out,
+    positive: Annotated[
+        list[str] | None, typer.Option("--positive", help="Examples of high quality; may be repeated.")
+    ] = None,
+    negative: Annotated[
+        list[str] | None, typer.Option("--negative", help="Ordinary texts of your corpus; may be repeated.")
+    ] = None,
+    review: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--review",
+            metavar="DIR",
+            help="A run with judgements: documents that were wrongly dropped are positive, the others negative.",
+        ),
+    ] = None,
     format: Format = None,  # noqa: A002 - the option's name
     epochs: Epochs = None,
     dim: Dim = None,
@@ -66,11 +83,27 @@ def train_quality(
 ) -> None:
     """Train a fastText classifier of text quality, for dp.Quality(model=NAME.bin)."""
     from dataprep.filters.classifiers.train import QUALITY, train_classifier
-    from dataprep.read import read
 
-    texts = {"high": read(positive, format=format), "low": read(negative, format=format)}
+    texts = {"high": _examples(positive, format, out), "low": _examples(negative, format, out)}
+    for folder in review or ():
+        found = reviewed(folder)
+        for label, verdict in (("high", WRONG), ("low", RIGHT)):
+            texts[label] = itertools.chain(texts[label], found.texts(verdict))
+        left = f"{counted(found.stale, 'stale judgement')} and {found.unsure:,} unsure ones are left out"
+        say(f"{folder}: {counted(len(found.rows), 'judgement')}; {left}")
     settings = _settings(QUALITY, epochs, dim, held_out, max_texts, seed)
     _print(train_classifier(texts, out, settings, positive="high"))
+
+
+def _examples(given: list[str] | None, form: str | None, out: str) -> Iterable[str]:
+    """Return the texts of files, which must not be the file `out`."""
+    from dataprep.read import read
+
+    if not given:
+        return ()
+    docs = read(given, format=form)
+    check_file_apart(docs.parts, out)
+    return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())
 
 
 def _settings(given: Any, epochs: int | None, dim: int | None, held_out: float, most: int | None, seed: int) -> Any:

@@ -16,7 +16,8 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.run_folder import datasets, refuse_newer
+from dataprep.core.output.lineage import family
+from dataprep.core.output.run_folder import refuse_newer
 from dataprep.errors import PlanError, counted
 from dataprep.history.removed_hits import RemovedHits, find_removed
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
@@ -77,12 +78,12 @@ def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     refuse_newer(folder)
     if is_index(folder):
         return SuffixIndex.open(folder)
-    docs = open_dataset(datasets(folder, saved=False)[-1].url)
+    docs = open_dataset(family(folder, saved=False)[-1].url)
     url = url or Folder(str(docs.url)).path(INDEX_FOLDER)
     if not is_index(url):
         size = docs.sealed.bytes
-        line = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
-        print(line, file=sys.stderr)
+        said = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
+        print(said, file=sys.stderr)
     return SuffixIndex.build(docs, url, runner_of(workers), replace=True)
 
 

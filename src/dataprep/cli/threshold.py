@@ -1,4 +1,4 @@
-"""The command `threshold`: what another threshold of a MinHash would keep and drop."""
+"""The command `threshold`: what another threshold of a MinHash, or limit of a filter, would keep and drop."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from rich.markup import escape
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Drop
 from dataprep.errors import counted
+from dataprep.history.scored import scored_of, scored_steps
 from dataprep.history.texts import pairs_of
-from dataprep.history.thresholds import OtherThreshold, at_thresholds, minhash_of
+from dataprep.history.thresholds import OtherThreshold, at_thresholds, minhash_of, minhash_steps
 from dataprep.shown.terminal import table_of
 
+from . import limits
 from .as_json import SCHEMA, Json, print_json
 from .options import RunFolder, Screen, Workers, numbers, one_line, runner_of
 from .why import text_pair
@@ -25,18 +27,31 @@ MOST_SOURCES = 10
 def threshold(
     folder: RunFolder,
     at: Annotated[str, typer.Argument(metavar="T,T,...", help="The thresholds to try, such as 0.75,0.8,0.85.")],
-    stage: Annotated[str | None, typer.Option(help="The MinHash to try, if the run has several.")] = None,
+    stage: Annotated[str | None, typer.Option(help="The MinHash or the filter to try, if the run has several.")] = None,
+    parameter: Annotated[
+        str | None, typer.Option(help="The limit of a filter to change, such as min_words or score_range.low.")
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Number of documents that a filter measures again; 0: all, so it is exact.")
+    ] = 0,
     examples: Annotated[int, typer.Option(min=0, help="Number of pairs to show of each kind.")] = 0,
     workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
-    """Show which documents a MinHash would keep and drop at other thresholds; nothing is written.
+    """Show which documents a MinHash or a filter would keep and drop at other thresholds; nothing is written.
 
-    The stored candidates are compared again, so the numbers are those of a full run with the same bands. Later stages
-    are not run again.
+    The stored candidates of a MinHash are compared again, so the numbers are those of a full run with the same bands. A
+    filter decides again from stored scores, or measures the documents again. Later stages are not run again.
     """
+    values = numbers("T,T,...", at, "numbers such as 0.75,0.8")
+    near = [one.name for one in minhash_steps(folder)]
+    if parameter is not None or stage not in (None, *near) or (not near and scored_steps(folder)):
+        filter_ = scored_of(folder, stage)
+        others = limits.other_limits(filter_, parameter, values, runner_of(workers), sample or None, examples)
+        (limits.as_json if as_json else limits.as_tables)(folder, filter_, others)
+        return
     step = minhash_of(folder, stage)
-    found = at_thresholds(step, numbers("T,T,...", at, "numbers such as 0.75,0.8"), runner_of(workers), examples)
+    found = at_thresholds(step, values, runner_of(workers), examples)
     if as_json:
         rows = [
             {"threshold": one.threshold, "recall": one.recall, "dropped": one.dropped, "back": len(one.back),

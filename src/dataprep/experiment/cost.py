@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dataprep.errors import PlanError
@@ -69,19 +69,26 @@ def steps_of(config: TrainConfig, tokens: int | None, smallest: int) -> int:
     return config.steps or -(-smallest // per_step)
 
 
-def epochs_of(config: TrainConfig, steps: int, tokens: Mapping[str, int]) -> dict[str, float]:
-    """Return the passes over each version's text.
+def epochs_of(
+    config: TrainConfig, steps: int, versions: Sequence[Mapping[str, tuple[int, float]]]
+) -> dict[str, float]:  # fmt: skip
+    """Return the passes over each set of text, the most of all versions that read it.
 
-    - tokens: the number of each version's tokens.
+    - versions: for each version, {name of the set: (tokens, share of a run's tokens)}.
 
-    Raises PlanError if a version has no row of text, or is read more than `MOST_EPOCHS` times.
+    Raises PlanError if a set has no row of text, or is read more than `MOST_EPOCHS` times.
     """
     read = steps * config.batch * config.model.context
-    for name, n in tokens.items():
-        if n <= config.model.context or read > MOST_EPOCHS * n:
-            msg = (
-                f"the version {name!r} has {n:,} tokens, too few for the {read:,} that each run reads; add text, or "
-                f"set tokens={MOST_EPOCHS * n:,} or less"
-            )
-            raise PlanError(msg)
-    return {name: read / n for name, n in tokens.items()}
+    found: dict[str, float] = {}
+    for reads in versions:
+        for name, (n, share) in reads.items():
+            if n <= config.model.context or read * share > MOST_EPOCHS * n:
+                many = "each run reads" if share == 1 else f"a run reads, {share:.1%} of {read:,}"
+                what = "version" if share == 1 else "source"
+                msg = (
+                    f"the {what} {name!r} has {n:,} tokens, too few for the {int(read * share):,} that {many}; add "
+                    f"text, or set tokens={int(MOST_EPOCHS * n / share):,} or less"
+                )
+                raise PlanError(msg)
+            found[name] = max(found.get(name, 0.0), read * share / n)
+    return found

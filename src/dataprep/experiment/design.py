@@ -14,22 +14,19 @@ Versions that are added later use the same held-out set and tokenizer.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
-from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage
 from dataprep.core.output import forget_list, kinds
 from dataprep.core.output.layout import Folder
@@ -40,8 +37,9 @@ from dataprep.core.run.runner import Runner
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError, StaleOutput, counted
-from dataprep.filters.decontaminate.kernel import words_of
 from dataprep.filters.decontaminate.stage import Decontaminate
+from dataprep.history.repair import remove_damaged
+from dataprep.history.verify import verify
 from dataprep.read import read
 from dataprep.store import files, receipts
 from dataprep.store.key import key
@@ -51,80 +49,13 @@ from dataprep.tokens.split import Split, check_share, split_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.tokens.vocabulary.train import train_bpe
 
+from .sides import SET, NotShort, Side
+
+log = logging.getLogger("dataprep")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 HELD = "_held-out"  # no name of a version begins so
-SET = "held_out"  # the name of the evaluation set in statistics
 MOST_HELD = 4 << 20  # bytes of held-out text, so that a loss takes seconds, and not hours, to measure
 FEWEST = 6  # groups of held-out documents: of 5, all may differ in one direction by chance
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side(Stage):
-    """Keeps the documents of one split and drops the others with the reason `held_out` or `not_held_out`.
-
-    Args:
-        split: the split; its validation documents are the held-out ones.
-        held: whether the held-out documents are kept, instead of the others.
-    """
-
-    split: Split
-    held: bool
-    only_drops = True
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column by which the split groups documents."""
-        return self.split.needs
-
-    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of this split."""
-        for batch in batches:
-            dropped = (self.split.sides(batch) == 1) != self.held
-            # They are in the other set, so that no warning says that nearly all documents were lost.
-            stats.drop(B.ids(batch)[dropped], "not_held_out" if self.held else SET, moved=True)
-            yield batch.filter(pa.array(~dropped))
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotShort(Stage):
-    """Drops documents that have the words of a held-out document and no others, with the reason `held_out_copy`.
-
-    It is for texts that have too few words for `Decontaminate`, which may occur by chance in a longer document.
-
-    Args:
-        texts: the letters and digits of these held-out documents.
-    """
-
-    texts: frozenset[str]
-    only_drops = True
-
-    @classmethod
-    def of(cls, held: Dataset, n: int) -> NotShort:
-        """Return the stage for the held-out documents that have fewer than `n` words."""
-        texts = held.table(["text"]).column("text").cast(pa.large_string()).combine_chunks()
-        n_words = np.diff(words_of(texts, "unicode").ends)
-        return cls(texts=frozenset(letters(text) for text in texts.filter(pa.array(n_words < n)).to_pylist()))
-
-    def recipe(self) -> Any:
-        """Return a hash of the texts."""
-        return key(sorted(self.texts))
-
-    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the other documents."""
-        longest = 4 * max((len(text.encode()) for text in self.texts), default=0)  # with signs and marks
-        for batch in batches:
-            found = np.zeros(batch.num_rows, bool)
-            short = np.flatnonzero(B.lengths(batch) <= longest)
-            texts = batch.column("text").take(pa.array(short)).to_pylist()
-            found[short] = [letters(text) in self.texts for text in texts]
-            stats.drop(B.ids(batch)[found], "held_out_copy")
-            yield batch.filter(pa.array(~found))
-
-
-def letters(text: str) -> str:
-    """Return the letters, marks and digits of a text in small letters; the text itself if it has none."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in plain if unicodedata.category(c)[0] in "LMN") or text
 
 
 @dataclass(frozen=True)
@@ -144,6 +75,33 @@ class Version:
     shards: Shards
     given: int
     contaminated: int
+
+    @property
+    def data(self) -> Shards | dict[str, Shards]:
+        """What a run reads, for `train`."""
+        return self.shards
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """The weights of several sets of shards; None for one."""
+        return None
+
+    @property
+    def root(self) -> str:
+        """A hash of all that a run reads."""
+        return self.shards.root
+
+    @property
+    def reads(self) -> dict[str, tuple[int, float]]:
+        """{name: (tokens, share of a run's tokens)} of each set of shards."""
+        return {self.name: (self.shards.n_tokens, 1.0)}
+
+    def facts(self) -> dict[str, Any]:
+        """Return the numbers of documents and tokens as plain values, for JSON."""
+        return {
+            "documents": self.docs.count, "tokens": self.shards.n_tokens, "given_documents": self.given,
+            "contaminated": self.contaminated,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -264,7 +222,10 @@ def design(
     units = _units(held, settings.group)
     made_from = list(versions) if known is None else known["made_from"]
     if known is None:
-        record_of = {"settings": recipe, "split": None if split is None else asdict(split), "made_from": made_from}
+        pools = {"corpus": docs} if docs is not None else versions
+        keys = {name: one.key for name, one in pools.items() if isinstance(one, Dataset)}
+        of_split = None if split is None else asdict(split)
+        record_of = {"settings": recipe, "split": of_split, "made_from": made_from, "pools": keys}
         receipts.once(record, key([recipe, made_from, held.key, tok.hash]), lambda: {"files": [], **record_of})
     dtype = "uint16" if tok.vocab_size <= 1 << 16 else "uint32"
 
@@ -289,6 +250,8 @@ def _held_out(
 ) -> tuple[Split | None, Dataset]:  # fmt: skip
     """Return the split that chose the held-out documents, None if they were given, and the held-out set."""
     if isinstance(settings.held_out, Dataset):
+        if Folder(files.join(out, "held-out")).is_dataset:
+            remove_damaged(files.join(out, "held-out"), runner)
         held = _run([], settings.held_out, out, "held-out", runner)
         _check_outside(held, versions, docs)
         return None, held
@@ -296,7 +259,7 @@ def _held_out(
     pools = given if docs is None else {"corpus": docs}
     if known is not None:
         _check_not_forgotten(pools, out)
-        return Split(**known["split"]), open_dataset(files.join(out, "held-out"))
+        return Split(**known["split"]), _known_set(pools, out, known, runner)
     first = next(iter(pools.values()))
     share = Split(val=settings.held_out, group=settings.group)
     for pool in pools.values():
@@ -304,8 +267,7 @@ def _held_out(
     n_bytes = sum(int(B.lengths(batch).sum()) for batch in first.batches(["id", "text"]))
     share = Split(val=min(settings.held_out, MOST_HELD / max(1, n_bytes)), group=settings.group)
     split, _ = split_of(first, share, B.lengths)
-    some = [_run([Side(split=split, held=True)], pool, out, f"pool/{name}", runner) for name, pool in pools.items()]
-    held = _run([Exact(), MinHash(threshold=0.8)], read(some), out, "held-out", runner)
+    held = _drawn(pools, split, out, runner)
     if len(held) < FEWEST:
         msg = (
             f"held_out={settings.held_out} has {counted(len(held), 'document')}, too few to compare models on; raise "
@@ -313,6 +275,35 @@ def _held_out(
         )
         raise PlanError(msg)
     return split, held
+
+
+def _drawn(pools: Mapping[str, Dataset], split: Split, out: str, runner: Runner | None) -> Dataset:
+    """Return the held-out documents of all pools, one of each cluster of near-duplicates."""
+    some = [_run([Side(split=split, held=True)], pool, out, f"pool/{name}", runner) for name, pool in pools.items()]
+    return _run([Exact(), MinHash(threshold=0.8)], read(some), out, "held-out", runner)
+
+
+def _known_set(pools: Mapping[str, Dataset], out: str, known: dict[str, Any], runner: Runner | None) -> Dataset:
+    """Return the held-out set of an earlier call; if it is damaged, it is drawn again from the same documents.
+
+    Raises StaleOutput if it is damaged, and the documents that it was drawn from were not given or have changed.
+    """
+    home = files.join(out, "held-out")
+    if Folder(home).is_dataset and not any(verify(home, runner).values()):
+        return open_dataset(home)
+    log.warning("%s is damaged; its documents are drawn again", home)
+    names = list(pools) if "corpus" in pools else known["made_from"]
+    given = {name: pools[name] for name in names if name in pools}
+    if {name: pool.key for name, pool in given.items()} != known["pools"]:
+        msg = (
+            f"{home} is damaged, and {', '.join(known['pools'])}, from which it was drawn, must be given unchanged to "
+            "draw it again; restore the files, or choose another folder as out"
+        )
+        raise StaleOutput(msg)
+    for at in (*(files.join(out, "pool", name) for name in given), home):
+        if Folder(at).is_dataset:
+            remove_damaged(at, runner)
+    return _drawn(given, Split(**known["split"]), out, runner)
 
 
 def _check_not_forgotten(pools: Mapping[str, Dataset], out: str) -> None:

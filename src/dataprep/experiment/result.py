@@ -8,9 +8,10 @@ from typing import Any
 
 from dataprep.core.output import owned
 from dataprep.errors import counted
+from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.history.experiments import JSON, curves_of
 from dataprep.report.difference_charts import standalone
-from dataprep.report.experiments import COLUMNS, PICTURES, pictures, rows_of
+from dataprep.report.experiments import COLUMNS, pictures, rows_of
 from dataprep.shown.notebook import block
 from dataprep.store import files
 
@@ -73,14 +74,13 @@ class Experiment:
         """Return sentences about what was compared, and how."""
         a = self.about
         n, groups = len(self.versions) - 1, f" in {a['held_out_groups']:,} groups" if a["group"] else ""
-        counts = {name: of["contaminated"] for name, of in self.versions.items()}
-        counts |= {} if a["contaminated"] is None else {"the corpus": a["contaminated"]}
+        counts = self._removed() | ({} if a["contaminated"] is None else {"the corpus": a["contaminated"]})
         removed = ", ".join(f"{name} {count:,}" for name, count in reversed(counts.items()))
         same = f"{counted(a['seeds'], 'seed')}, each with the same initial weights for all versions"
         corrected = f"; verdicts are corrected for {n} comparisons (Holm), intervals are not" if n > 1 else ""
         lines = [
             f"held-out set: {a['held_out_documents']:,} documents{groups}, {a['held_from']}",
-            f"documents removed since they share {a['ngram']} words with it: {removed}",
+            f"documents removed since they share {_decontaminated(a['ngram'])}: {removed}",
             f"tokenizer: {a['tokenizer']}",
             f"each run reads {a['tokens']:,} tokens and takes {a['flops']:.2g} FLOPs; {same}",
             f"an interval is over seeds and held-out {'groups' if a['group'] else 'documents'}{corrected}",
@@ -89,15 +89,25 @@ class Experiment:
             lines.append(f"each run starts from {a['start']}, and lowers the learning rate from its first step")
         return lines
 
+    def _removed(self) -> dict[str, int]:
+        """Return the number of documents that each version lost because they share words with the held-out set."""
+        return {name: of["contaminated"] for name, of in self.versions.items()}
+
     def __str__(self) -> str:
-        return "\n".join([*aligned([list(COLUMNS), *self.table()]), *self.notes()])
+        return "\n".join([*aligned(self.tables()[0]), *self.notes()])
+
+    def tables(self) -> list[list[list[str]]]:
+        """Return the tables, of versions and of measures, as rows of texts; the first row of each has the titles."""
+        return [[list(COLUMNS), *self.table()], self.measure_table()]
+
+    def measure_table(self) -> list[list[str]]:
+        """Return the table of measures with its titles."""
+        others = [name for name in self.versions if name != self.baseline]
+        return [["measure", "groups", self.baseline, "noise", "signal/noise", *others], *self.measure_rows()]
 
     def markdown(self) -> str:
         """Return the tables and notes as Markdown."""
-        others = [name for name in self.versions if name != self.baseline]
-        heads = ["measure", "groups", self.baseline, "noise", "signal/noise", *others]
-        tables = [markdown([list(COLUMNS), *self.table()]), markdown([heads, *self.measure_rows()])]
-        return "\n".join([*tables, "".join(f"- {line}\n" for line in self.notes())])
+        return "\n".join([*map(markdown, self.tables()), "".join(f"- {line}\n" for line in self.notes())])
 
     def pictures(self) -> dict[str, str]:
         """Return the pictures, as {name of the file: SVG}."""
@@ -111,8 +121,16 @@ class Experiment:
         """
         text = json.dumps(finite(self.to_dict()), ensure_ascii=False, indent=1)
         content = {JSON: f"{text}\n", MARKDOWN: self.markdown(), **self.pictures()}
-        begins = {JSON: '{"baseline"', MARKDOWN: "|version|documents|"} | dict.fromkeys(PICTURES, "<svgxmlns")
+        begins = {JSON: ('{"baseline"',), MARKDOWN: ("|version|documents|", "|mixture|")}
         for name in content:
-            owned.check_file(files.join(self.folder, name), "the result of an experiment", begins[name])
+            place, known = files.join(self.folder, name), begins.get(name, ("<svgxmlns",))
+            owned.check_file(place, "the result of an experiment", *known)
         for name, value in content.items():
             files.write_bytes(files.join(self.folder, name), value.encode())
+
+
+def _decontaminated(ngram: int) -> str:
+    """Return which words a version may not share with the held-out set."""
+    least = min(Decontaminate.min_words, ngram)
+    short = f", all words of one that has {least} to {ngram - 1}" if least < ngram else ""
+    return f"{ngram} words in succession with a held-out document{short}, or are a copy of one with fewer than {least}"

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from dataprep.train.presets import preset
 from .cost import steps_of
 from .design import Design, DesignSettings, Given, check_settings, design, opened
 from .measures import Measure, check_columns, of_documents, to_dict
+from .mixture import NATURAL, PROPOSED, mixed, sources_of, sweep
+from .mixture_result import MixtureExperiment, facts
 from .questions import read_all
 from .result import Experiment
-from .runs import Trainings
+from .runs import Trainings, check_checkpoints
 
 Files = Mapping[str, "str | os.PathLike[str]"]
 
@@ -51,6 +53,8 @@ def experiment(
     checkpoints: int = 1,
     cooldown: str | os.PathLike[str] | None = None,
     baseline: str | None = None,
+    mix: int | None = None,
+    parallel: int = 1,
     runner: Runner | None = None,
     quiet: bool = False,
 ) -> Experiment:
@@ -83,14 +87,19 @@ def experiment(
         last_words: {name: JSONL file of texts}; the loss of the last word of each text is measured.
         shots: the number of questions, the first of each file, that precede the others with their answers.
         checkpoints: the number of checkpoints, the last ones of each run, 5 % of the steps apart, whose losses are
-            averaged.
+            averaged; at most 20.
         cooldown: the folder of a run with the schedule "wsd". Each run starts with its weights before their decay, and
             lowers the learning rate while it reads a version.
         baseline: the name of the version with which the others are compared.
+        mix: the number of mixtures to try. The versions are then sources, or one Dataset whose sources the first column
+            of `by` names; weights for them are proposed, and compared with the natural ones.
+        parallel: the number of processes that train at once, each on one GPU, or with one thread of the CPU. The result
+            is that of trainings one after another, on the CPU with one thread.
         runner: the Runner that makes versions and shards; None: `dp.tools.Serial()`.
         quiet: whether to print nothing.
 
     Returns the `Experiment`; `out` has it as experiment.json, experiment.md, differences.svg, sizes.svg and curves.svg.
+    With `mix`, returns a `MixtureExperiment`, and mixtures.svg replaces sizes.svg.
 
     Raises PlanError before any training if the versions, the held-out set or a parameter cannot be used, or if a
     version has too little text for `tokens`; ReadError for a bad line of a file of questions; StaleOutput if `out` has
@@ -100,12 +109,21 @@ def experiment(
     """
     folder = os.fspath(out).rstrip("/")
     config = (preset(train) if isinstance(train, str) else train).override(*settings)
-    _check_numbers(seeds=(seeds, 2), tokens=(tokens, 1), checkpoints=(checkpoints, 1), ngram=(ngram, 1))
+    _check_numbers(seeds=(seeds, 2), tokens=(tokens, 1), checkpoints=(checkpoints, 1), ngram=(ngram, 1),
+                   parallel=(parallel, 1))  # fmt: skip
+    if mix is not None and docs is not None:
+        msg = "with mix=, docs= must be left out: the versions are the sources, or one Dataset with several sources"
+        raise PlanError(msg)
     corpus = open_dataset(docs) if isinstance(docs, str) else docs
-    given = opened(versions, corpus)
-    base = next(iter(given)) if baseline is None else baseline
-    if base not in given:
-        msg = f"baseline={base!r} must be one of the versions: {', '.join(given)}"
+    if mix is None:
+        given = opened(versions, corpus)
+        base = next(iter(given)) if baseline is None else baseline
+    else:
+        given, corpus = sources_of(versions, by, mix)
+        base = NATURAL
+    if base not in given if mix is None else baseline is not None:
+        names = "left out with mix=" if mix is not None else f"one of the versions: {', '.join(given)}"
+        msg = f"baseline={baseline!r} must be {names}"
         raise PlanError(msg)
     held = open_dataset(os.fspath(held_out)) if isinstance(held_out, (str, os.PathLike)) else held_out
     check_settings(held, group)
@@ -124,12 +142,13 @@ def experiment(
         DesignSettings(held_out=held, group=group, ngram=ngram, tokenizer=tok, vocab_size=vocab_size), runner,
     )  # fmt: skip
     steps = steps_of(config, tokens, min(v.shards.n_tokens for v in made.versions.values()))
+    check_checkpoints(checkpoints, steps)
     runs = Trainings(
         design=made, config=replace(config, steps=steps), seeds=seeds, checkpoints=checkpoints, start=start,
-        questions=asked, out=folder, say=(lambda _: None) if quiet else print,
+        questions=asked, out=folder, parallel=parallel, say=(lambda _: None) if quiet else print,
     )  # fmt: skip
-    losses = runs.losses()
-    result = _result(runs, losses, base, by, group, ngram)
+    settled = _Settled(base, by, group, ngram)
+    result = _compared(runs, settled) if mix is None else _mixed(runs, settled, mix)
     result.save()
     return result
 
@@ -145,38 +164,66 @@ def _check_numbers(**given: tuple[Any, int]) -> None:
             raise PlanError(msg)
 
 
-def _result(
-    runs: Trainings, losses: Mapping[str, Mapping[str, Any]], base: str, by: Sequence[str], group: str | None,
-    ngram: int,
-) -> Experiment:
-    """Return the result of finished runs."""
+class _Settled(NamedTuple):
+    """Parameters of `experiment` that results state."""
+
+    base: str
+    by: Sequence[str]
+    group: str | None
+    ngram: int
+
+
+def _mixed(runs: Trainings, given: _Settled, mix: int) -> MixtureExperiment:
+    """Try mixtures of the sources, and return the result, with a comparison if weights are proposed."""
+    done = sweep(runs, given.by, mix)
+    config, sources = runs.config, runs.design.versions
+    read = (config.steps or 0) * config.batch * config.model.context
+    chosen = {NATURAL: done.points[NATURAL]}
+    if done.weights is None:
+        one = replace(runs, design=replace(runs.design, versions=chosen), seeds=1)  # type: ignore[arg-type]
+        return MixtureExperiment(runs.out, NATURAL, {}, [], _about(one, given), facts(done, read))
+    chosen[PROPOSED] = mixed(PROPOSED, sources, done.weights)
+    after = replace(config, seed=config.seed + 1)  # the sweep used the first
+    found = _compared(replace(runs, design=replace(runs.design, versions=chosen), config=after), given)  # type: ignore[arg-type]
+    of = (found.folder, found.baseline, found.versions, found.measures, found.about)
+    return MixtureExperiment(*of, facts(done, read))
+
+
+def _compared(runs: Trainings, given: _Settled) -> Experiment:
+    """Do the trainings, and return the comparison of their versions with the baseline."""
+    losses = runs.losses()
     made, config, records = runs.design, runs.config, runs.records()
     sizes = np.array(next(iter(records.values()))[0]["bytes"])
-    measures = of_documents(losses[""], sizes, made.units, made.held, by)
+    measures = of_documents(losses[""], sizes, made.units, made.held, given.by)
     for asked in runs.questions:
         n = len(asked.answers)
         measures.append(Measure(asked.name, dict(losses[asked.name]), asked.sizes, np.arange(n)))
     versions = {
         name: {
-            "documents": v.docs.count, "tokens": v.shards.n_tokens, "given_documents": v.given,
-            "contaminated": v.contaminated, "epochs": records[name][0]["epochs"],
+            **v.facts(), "epochs": records[name][0]["epochs"],
             "seconds": float(np.mean([row["seconds"] for row in records[name]])),
             "runs": [runs.name_of(v, config.seed + i) for i in range(runs.seeds)],
         }
         for name, v in made.versions.items()
     }  # fmt: skip
+    rows = [to_dict(one, given.base) for one in measures]
+    return Experiment(runs.out, given.base, versions, rows, _about(runs, given))
+
+
+def _about(runs: Trainings, given: _Settled) -> dict[str, Any]:
+    """Return facts about an experiment whose runs are finished."""
     from dataprep.train.size import flops_of  # with torch
 
+    made, config = runs.design, runs.config
+    sizes = next(iter(runs.records().values()))[0]["bytes"]
     tokens = (config.steps or 0) * config.batch * config.model.context
-    about = {
+    return {
         "held_out_documents": made.held.count, "held_out_groups": int(made.units.max()) + 1,
-        "held_out_bytes": float(sizes.sum()), "held_from": _held_from(made), "group": group, "ngram": ngram,
-        "contaminated": made.contaminated,
-        "tokenizer": _tokenizer_said(made), "tokens": tokens, "seeds": runs.seeds, "start": runs.start,
-        "flops": float(flops_of(config.model, made.tokenizer.vocab_size) * tokens),
+        "held_out_bytes": float(sum(sizes)), "held_from": _held_from(made), "group": given.group, "ngram": given.ngram,
+        "contaminated": made.contaminated, "tokenizer": _tokenizer_said(made), "tokens": tokens, "seeds": runs.seeds,
+        "start": runs.start, "flops": float(flops_of(config.model, made.tokenizer.vocab_size) * tokens),
         "checkpoints": runs.checkpoints, "config": json.loads(json.dumps(config.to_dict())),
     }  # fmt: skip
-    return Experiment(runs.out, base, versions, [to_dict(one, base) for one in measures], about)
 
 
 def _held_from(made: Design) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.errors import PlanError, counted
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.train.config import RUN_ONLY, TrainConfig
 
 from .cost import Cost, epochs_of
 from .design import Design, Version
+from .parallel import train_at_once
 from .questions import Questions, bits_of
 
 log = logging.getLogger("dataprep")
 F64 = npt.NDArray[np.float64]
 VERSION = 1  # increased if the same run has other losses
+AVERAGED = 20  # checkpoints that a run writes at most so that their losses can be averaged
 TRIED = 10  # steps after which the speed is known
 
 
@@ -46,6 +49,7 @@ class Trainings:
         start: the checkpoint from whose weights each run starts; None: random weights.
         questions: the files of questions.
         out: the folder of the experiment.
+        parallel: the number of processes that train at once.
         say: a function that prints a line.
     """
 
@@ -57,6 +61,7 @@ class Trainings:
     questions: Sequence[Questions]
     out: str
     say: Callable[[str], None]
+    parallel: int = 1
 
     def losses(self) -> dict[str, dict[str, F64]]:
         """Do the remaining trainings, and return the losses in bits, by name of the metric and version.
@@ -69,16 +74,16 @@ class Trainings:
             self.say(cost.text())
         for doubt in cost.doubts():
             log.warning("%s", doubt)
+        left = self._left()
+        if left and cost.runs > 1:
+            speed = self._speed(*next(iter(left.values())))
+            self.say(f"the first {TRIED} steps: {cost.text(speed)}")
+        if self.parallel > 1 and len(left) > 1:
+            train_at_once(self, [(version.name, seed) for version, seed in left.values()], self.parallel)
         found: dict[str, dict[str, list[list[float]]]] = {}
-        told = False
-        for seed in range(self.config.seed, self.config.seed + self.seeds):  # all versions have a seed before the next
-            for version in self.design.versions.values():
-                if cost.runs > 1 and not told and not self._is_done(version, seed):
-                    speed = self._speed(version, seed)
-                    self.say(f"the first {TRIED} steps: {cost.text(speed)}")
-                    told = True
-                for metric, bits in self._run(version, seed).items():
-                    found.setdefault(metric, {}).setdefault(version.name, []).append(bits)
+        for version, seed in self._all():
+            for metric, bits in self.losses_of(version, seed).items():
+                found.setdefault(metric, {}).setdefault(version.name, []).append(bits)
         return {metric: {n: np.array(rows) for n, rows in of.items()} for metric, of in found.items()}
 
     def cost(self) -> Cost:
@@ -87,12 +92,24 @@ class Trainings:
 
         versions, config = self.design.versions, self.config
         steps = config.steps or 0
-        epochs = epochs_of(config, steps, {name: v.shards.n_tokens for name, v in versions.items()})
+        epochs = epochs_of(config, steps, [v.reads for v in versions.values()])
         tokens = steps * config.batch * config.model.context
-        seeds = range(config.seed, config.seed + self.seeds)
-        left = {self._place(v, seed) for v in versions.values() for seed in seeds if not self._is_done(v, seed)}
+        left = self._left()
         each = flops_of(config.model, self.design.tokenizer.vocab_size) * tokens
         return Cost(len(left), tokens, epochs, float(len(left) * each))
+
+    def _all(self) -> Iterator[tuple[Version, int]]:
+        """Yield the version and the seed of each run; all versions have a seed before the next."""
+        for seed in range(self.config.seed, self.config.seed + self.seeds):
+            yield from ((version, seed) for version in self.design.versions.values())
+
+    def _left(self) -> dict[str, tuple[Version, int]]:
+        """Return the runs that are not finished, by their folders; versions with the same documents share one."""
+        found: dict[str, tuple[Version, int]] = {}
+        for run in self._all():
+            if not self._is_done(*run):
+                found.setdefault(self._place(*run), run)
+        return found
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """Return the receipts of finished runs by version, in the order of the seeds."""
@@ -104,7 +121,7 @@ class Trainings:
         settings = {n: v for n, v in self.config.to_dict().items() if n not in RUN_ONLY and n != "seed"}
         start = None if self.start is None else files.content_hash(self.start)
         kept = [] if self.checkpoints == 1 else [self.checkpoints]  # a run with fewer cannot be averaged as asked
-        return key([VERSION, version.shards.root, settings, start, *kept])
+        return key([VERSION, version.root, settings, start, *kept])
 
     def _place(self, version: Version, seed: int) -> str:
         return files.join(self.out, self.name_of(version, seed))
@@ -127,11 +144,11 @@ class Trainings:
 
         steps = self.config.steps or 1
         more = {} if self.checkpoints == 1 else {
-            "save_every": max(1, steps // 20), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
+            "save_every": _every(steps), "keep_checkpoints": max(self.checkpoints, self.config.keep_checkpoints)
         }  # fmt: skip
         config = replace(self.config, seed=seed, **more)  # type: ignore[arg-type]
-        shards, out = version.shards, self._place(version, seed)
-        return train(shards, out=out, config=config, init_from=self.start, stop_at=stop_at, quiet=True)
+        config, out = replace(config, weights=version.weights), self._place(version, seed)
+        return train(version.data, out=out, config=config, init_from=self.start, stop_at=stop_at, quiet=True)
 
     def _speed(self, version: Version, seed: int) -> float | None:
         """Return the tokens per second of the first steps of a run, which continues later; None if it is short."""
@@ -140,8 +157,8 @@ class Trainings:
         rows = _metrics(self._train(version, seed, stop_at=TRIED).metrics)
         return None if not rows else float(rows[-1]["tokens_per_s"])
 
-    def _run(self, version: Version, seed: int) -> dict[str, list[float]]:
-        """Return the losses of one run in bits, by name of the metric, each with one number per item."""
+    def losses_of(self, version: Version, seed: int) -> dict[str, list[float]]:
+        """Do one run unless it is finished; return its losses in bits, by name of the metric, one number per item."""
         place, trained = self._place(version, seed), list[Any]()
 
         def checkpoints() -> list[str]:
@@ -162,7 +179,7 @@ class Trainings:
         for asked in self.questions:
 
             def answers(asked: Questions = asked) -> dict[str, Any]:
-                bits = np.mean([bits_of(path, asked) for path in checkpoints()], axis=0)
+                bits = np.mean([bits_of(path, asked, self.config.device) for path in checkpoints()], axis=0)
                 return {"files": [], "bits": bits.tolist()}
 
             receipt, work = f"{place}.{asked.name}.json", key([self._held_key(version), asked.recipe()])
@@ -183,6 +200,19 @@ class Trainings:
         ids = held.table(["id"]).column("id").to_pylist()
         sums = [found.groups[str(i)] for i in ids]
         return np.array([[one.text_nats / math.log(2) for one in sums], [float(one.n_bytes) for one in sums]])
+
+
+def check_checkpoints(n: int, steps: int) -> None:
+    """Raise PlanError if a run of `steps` steps writes fewer than `n` checkpoints."""
+    most = min(AVERAGED, -(-steps // _every(steps)))
+    if n > most:
+        msg = f"checkpoints={n} must be at most {most}, the number that a run of {counted(steps, 'step')} writes"
+        raise PlanError(msg)
+
+
+def _every(steps: int) -> int:
+    """Return the number of steps between checkpoints whose losses are averaged."""
+    return max(1, steps // AVERAGED)
 
 
 def _metrics(path: str) -> list[dict[str, Any]]:

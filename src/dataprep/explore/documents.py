@@ -8,16 +8,16 @@ documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.tables import Cut, Drop
 from dataprep.core.output.forget_list import REASON
-from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
 from dataprep.history.cuts import context
-from dataprep.history.removed_hits import find_removed
+from dataprep.history.removed_hits import RemovedHit, find_kept, find_removed
 from dataprep.history.replay import rule_cuts
 from dataprep.history.texts import DocumentsAsRead, pairs_of
 from dataprep.history.why import Fate, follow
@@ -161,20 +161,29 @@ def _rule_cuts(documents: DocumentsAsRead, id_: int) -> list[dict[str, Any]]:
     return found
 
 
-def search(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
-    """Return the occurrences of a text, `text`, in the input, and the stages and rules that removed them.
+def search(index: RunIndex, asked: ViewQuery, most: int | None = MOST_HITS) -> dict[str, Any]:
+    """Return the occurrences of a text, `text`, in the kept texts and in the input, and what removed them.
 
-    The input and the last Dataset are read once. Raises the errors of `find_removed`.
+    - most: the number of documents of each kind to return; None: all.
+
+    The first part is about the kept texts: their suffix index is used, if there is one. Each further part is a document
+    that lost the text. Raises the errors of `find_removed`.
     """
-    found = find_removed(index.url, asked.text("text"), Serial(), MOST_HITS, AROUND)
-    hits = [
-        {
-            "id": show_id(hit.id), "source": hit.source, "times": hit.times, "around": hit.around,
-            "causes": [{"how": one.how, "stage": one.stage, "rule": one.rule} for one in hit.causes],
-        }
-        for hit in found.hits
-    ]  # fmt: skip
+    text = asked.text("text")
+    kept = find_kept(index.url, text, asked.runner, most, AROUND)
+    shown = {
+        "times": int(kept.times.sum()), "documents": len(kept.ids), "is_indexed": kept.is_indexed,
+        "hits": [{**asdict(hit), "id": show_id(hit.id)} for hit in kept.hits],
+    }  # fmt: skip
+    asked.part({"kept": shown})
+    found = find_removed(index.url, text, asked.runner, most, AROUND, kept=kept,
+                         each=lambda hit: asked.part({"hit": _removed(hit)}))  # fmt: skip
     return {
         "times": found.times, "documents": found.documents, "times_removed": found.times_removed,
-        "documents_removed": found.documents_removed, "hits": hits,
+        "documents_removed": found.documents_removed, "hits": [_removed(hit) for hit in found.hits], "kept": shown,
     }  # fmt: skip
+
+
+def _removed(hit: RemovedHit) -> dict[str, Any]:
+    causes = [{"how": one.how, "stage": one.stage, "rule": one.rule} for one in hit.causes]
+    return {"id": show_id(hit.id), "source": hit.source, "times": hit.times, "around": hit.around, "causes": causes}

@@ -8,6 +8,7 @@ Tables:
 
 drops     a row per drop, with the columns of the drop tables (docs/verdicts.md), folder, an index into `folders`, and
           chance, a hash of the id
+forgotten  the ids of forgotten documents
 members   id, root and home of each duplicate, as in `history/clusters.py`
 clusters  root, home, source (of the kept document), removed, bytes, least (similarity), reasons, end_stage, end_reason
           (of the drop of the kept document itself, if a later stage dropped it)
@@ -27,8 +28,9 @@ import pyarrow as pa
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.tables import DROPS, Drop, row_object
 from dataprep.core.output.layout import FORGET_LIST, MANIFEST, RECIPE, inside
+from dataprep.core.output.lineage import family, left_out
 from dataprep.core.output.one_result import one_result
-from dataprep.core.output.run_folder import datasets, refuse_newer
+from dataprep.core.output.run_folder import refuse_newer
 from dataprep.errors import need
 from dataprep.history.clusters import HERE, UNKNOWN, Clusters, NoSurvivor, drop_batches, find_clusters
 from dataprep.history.run_summary import RunAmounts, amounts_of
@@ -40,7 +42,7 @@ SEED = 30  # of the column chance
 NAMES = {"stage": "drops", "reason": "drops", "source": "drops", "kept": "clusters"}  # tables with names
 CLUSTERS = """
 CREATE TABLE clusters AS
-WITH ends AS (SELECT id AS root, any_value(stage) AS end_stage, any_value(reason) AS end_reason
+WITH ends AS (SELECT id AS root, arg_max(stage, folder) AS end_stage, arg_max(reason, folder) AS end_reason
               FROM drops WHERE duplicate_of IS NULL GROUP BY id),
 grouped AS (SELECT root, home, count(*) AS removed, sum(bytes)::BIGINT AS bytes, min(similarity) AS least,
                    string_agg(DISTINCT stage || ': ' || reason, ', ' ORDER BY stage || ': ' || reason) AS reasons
@@ -63,6 +65,7 @@ class RunIndex:
         folders: the folders with drop tables.
         homes: None, which represents the run, and the Datasets of other runs that contain kept documents.
         lost: the clusters without a survivor.
+        left_out: a sentence with other results in the folder; "" if there are none.
         names: the distinct stages, reasons and sources of the drops, and as "kept" the sources of kept documents.
         kept: results that views keep until the index is rebuilt.
         one_at_a_time: held while a cursor is made, as DuckDB refuses to make two at once in several threads.
@@ -74,6 +77,7 @@ class RunIndex:
     folders: list[str]
     homes: list[str | None]
     lost: NoSurvivor
+    left_out: str
     database: Any
     names: dict[str, list[str]] = field(default_factory=dict)
     kept: dict[object, Any] = field(default_factory=dict)
@@ -114,14 +118,15 @@ def made(url: str) -> RunIndex:
     duckdb = need("duckdb", extra="explore")
     with one_result(url):
         refuse_newer(url)
-        finals = {found.url: open_dataset(found.url) for found in datasets(url, saved=False)}
+        finals = {found.url: open_dataset(found.url) for found in family(url, saved=False)}
         found = find_clusters(url)
         database = duckdb.connect(":memory:", config={"temp_directory": ""})
         folders = _load_drops(database, url)
         _load_clusters(database, found)
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
-        index = RunIndex(url, finals, amounts_of(finals), folders, found.datasets, found.no_survivor(), database)
+        lost, amounts = found.no_survivor(), amounts_of(finals)
+        index = RunIndex(url, finals, amounts, folders, found.datasets, lost, left_out(url), database)
     for name, table in NAMES.items():
         column = "source" if name == "kept" else name
         some = index.rows(f"SELECT DISTINCT {column} AS one FROM {table} WHERE one IS NOT NULL ORDER BY one")  # noqa: S608
@@ -147,6 +152,9 @@ def _load_drops(database: Any, url: str) -> list[str]:
 
 def _load_clusters(database: Any, found: Clusters) -> None:
     """Fill the tables `members` and `clusters`."""
+    forgotten = np.unique(np.concatenate([one.listed for one in family(found.url)]))
+    database.execute("CREATE TABLE forgotten (id UBIGINT)")
+    _insert(database, "forgotten", pa.table({"id": forgotten}))
     database.execute("CREATE TABLE members (id UBIGINT, root UBIGINT, home UTINYINT)")
     _insert(database, "members", pa.table({"id": found.ids, "root": found.roots, "home": found.homes}))
     roots, codes, names = found.root_sources()

@@ -20,6 +20,7 @@ DROP_ORDERS = {
     "value": "value ASC NULLS LAST", "value_down": "value DESC NULLS LAST", "source": "source",
     "stage": "stage, reason", "chance": "chance",
 }  # fmt: skip
+CLUSTER_OF = "SELECT (root, home) FROM members WHERE id = ? OR (root = ? AND home = 0)"  # of a document
 
 
 class _Where:
@@ -66,11 +67,14 @@ def _of_clusters(index: RunIndex, asked: ViewQuery) -> _Where:
 
 
 def _of_drops(index: RunIndex, asked: ViewQuery) -> _Where:
-    """Return the conditions on a drop that source, stage and reason state."""
+    """Return the conditions on a drop that source, stage, reason, and cluster (the id of a document in it) state."""
     where = _Where()
     for column in ("source", "stage", "reason"):
         if asked.text(column):
             where.add(f"list_contains(?, {column})", index.named(column, asked.text(column)))
+    if asked.text("cluster"):
+        own = f"SELECT id FROM members WHERE (root, home) IN ({CLUSTER_OF})"  # noqa: S608 - a constant
+        where.add(f"duplicate_of IS NOT NULL AND id IN ({own})", *[parse_id(asked.text("cluster"))] * 2)
     return where
 
 
@@ -130,8 +134,7 @@ def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         found = index.rows("SELECT * FROM clusters WHERE root = ? AND list_contains(?, home) LIMIT 1", [id_, homes])
     else:
         found = index.rows(
-            "SELECT * FROM clusters WHERE (root, home) IN (SELECT (root, home) FROM members WHERE id = ?) "
-            "OR (root = ? AND home = 0) LIMIT 1",
+            f"SELECT * FROM clusters WHERE (root, home) IN ({CLUSTER_OF}) LIMIT 1",  # noqa: S608 - a constant
             [id_, id_],
         )
     if not found:
@@ -147,7 +150,7 @@ def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
 def drops(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return a page of the dropped documents.
 
-    Parameters: sort, one of DROP_ORDERS; source, stage and reason.
+    Parameters: sort, one of DROP_ORDERS; source, stage, reason and cluster.
     """
     total, n_bytes, found = _page(index, "drops", asked)
     return {"total": total, "bytes": n_bytes, "drops": found}

@@ -41,7 +41,7 @@ def run(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
         "name": files.name_of(index.url) or index.url, "read": asdict(index.amounts.read),
         "kept": asdict(index.amounts.kept), "stages": [_stage(stage) for stage in index.amounts.stages],
         "duplicates": index.lost.of, "bytes_per_token": None if shards is None else shards.n_bytes / shards.n_tokens,
-        "names": index.names,
+        "names": index.names, "left_out": index.left_out,
     }  # fmt: skip
 
 

@@ -20,14 +20,15 @@ from .index import RunIndex
 from .view_query import ViewQuery
 
 SAMPLE = 60  # drops of each reason
+KNOWN = f"reason <> '{REASON}' AND id NOT IN (SELECT id FROM forgotten)"  # noqa: S608 - a constant
 DEALT = f"""
 WITH dealt AS (SELECT *, row_number() OVER (PARTITION BY stage, reason, source ORDER BY chance, id) AS nth
-               FROM drops WHERE reason <> '{REASON}'),
+               FROM drops WHERE {KNOWN}),
 placed AS (SELECT *, row_number() OVER (PARTITION BY stage, reason ORDER BY nth, chance, id) AS place FROM dealt)
 SELECT * FROM placed WHERE place <= {SAMPLE} ORDER BY stage, reason, place
 """  # noqa: S608 - constants
-BYTES = "SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops GROUP BY ALL"
-POPULATION = "SELECT stage, reason, source, count(*) AS n FROM drops GROUP BY ALL"
+BYTES = f"SELECT stage, reason, coalesce(sum(bytes), 0)::BIGINT AS bytes FROM drops WHERE {KNOWN} GROUP BY ALL"  # noqa: S608
+POPULATION = f"SELECT stage, reason, source, count(*) AS n FROM drops WHERE {KNOWN} GROUP BY ALL"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,18 @@ def reviewed(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
         by_reason.setdefault((row["stage"], row["reason"]), []).append(row)
     found = []
     for (stage, reason), rows in by_reason.items():
-        own = [one for row in rows if (one := judged.get((row["id"], stage))) is not None]
-        valid = [one for one in own if (one.id, stage) not in stale]
+        own = [(one, row["source"]) for row in rows if (one := judged.get((row["id"], stage))) is not None]
+        valid = [(one, source) for one, source in own if (one.id, stage) not in stale]
         sizes = {source: n for (a, b, source), n in population.items() if (a, b) == (stage, reason)}
-        counts = Counter((one.source, one.verdict) for one in valid)
+        counts = Counter((source, one.verdict) for one, source in valid)
         pairs = {source: (counts[source, RIGHT], counts[source, WRONG]) for source in sizes}
         figures = review.precision(pairs, sizes)
-        verdicts = {show_id(one.id): one.verdict for one in valid}
+        verdicts = {show_id(one.id): one.verdict for one, _ in valid}
         found.append({
             "stage": stage, "reason": reason, "drops": sum(sizes.values()), "stale": len(own) - len(valid),
             "sample": [show_id(row["id"]) for row in rows], "verdicts": verdicts,
             "precision": None if figures is None else figures._asdict(),
-            **{name: sum(one.verdict == name for one in valid) for name in VERDICTS},
+            **{name: sum(one.verdict == name for one, _ in valid) for name in VERDICTS},
         })  # fmt: skip
     return {"reasons": found, "file": review.place_of(index.url)}
 
@@ -92,7 +93,8 @@ def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]
     """Return the ids and stages of judgements on texts that have changed since; texts are read once per index."""
     contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
     new = {(one.id, one.stage) for one in judged} - contents.keys()
-    contents |= dict.fromkeys(new, "") | review.contents(index.url, new)
+    now = {key: content for key, (content, *_) in review.contents(index.url, new).items()}
+    contents |= dict.fromkeys(new, "") | now
     return {(one.id, one.stage) for one in judged if contents[one.id, one.stage] != one.content}
 
 
@@ -107,10 +109,10 @@ def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any
         raise PlanError(msg)
     drop, found = index.drop(rows[0]), review.load(index.url)
     if answer.verdict:
-        content = review.content_of_drop(pairs_of(index.url, [drop]), drop)
+        content, _ = review.content_of_drop(pairs_of(index.url, [drop]), drop)
         index.kept.setdefault("contents", {})[answer.id, answer.stage] = content
         now = datetime.now(timezone.utc)
-        found.append(Judgement(answer.id, drop.stage, drop.reason, drop.source, answer.verdict, reviewer, content, now))
+        found.append(Judgement(answer.id, drop.stage, drop.reason, answer.verdict, reviewer, content, now))
     else:
         found = [one for one in found if (one.id, one.stage, one.reviewer) != (answer.id, answer.stage, reviewer)]
     review.save(index.url, found)

@@ -17,22 +17,27 @@ import json
 import logging
 import math
 import secrets
+import select
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
+from dataprep.core.run.runner import Local, Runner, Serial
 from dataprep.errors import DataprepError, PlanError, shown
 from dataprep.shown.page_server import ONLY_SELF, PageHandler
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from . import comparing, documents, export, lists, overview, review, thresholds
+from . import comparing, documents, export, limits, lists, overview, rerun, review, thresholds
 from .index import ExploredRun, RunIndex
 from .view_query import ViewQuery
+from .watched import Gone, Tell, WatchedRunner
 
 log = logging.getLogger("dataprep")
 
@@ -43,7 +48,8 @@ VIEWS: dict[str, Callable[[RunIndex, ViewQuery], dict[str, Any]]] = {
     "run": overview.run, "suspicions": overview.suspected, "boilerplate": overview.suspected_by_text,
     "matrix": overview.matrix, "clusters": lists.clusters, "cluster": lists.cluster, "drops": lists.drops,
     "titles": documents.titles, "pair": documents.pair, "document": documents.document, "search": documents.search,
-    "thresholds": thresholds.thresholds, "threshold": thresholds.threshold, "review": review.reviewed,
+    "thresholds": thresholds.thresholds, "threshold": thresholds.threshold, "stops": thresholds.stops,
+    "limit": limits.limit, "changeable": rerun.changeable, "what-if": rerun.what_if_changed, "review": review.reviewed,
     "compare": comparing.compared,
 }  # fmt: skip
 KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
@@ -60,14 +66,16 @@ class ExploreServer(ThreadingHTTPServer):
         reviewer: the name that is saved with each judgement.
 
     The indexes are made before the server listens. Args: `urls`, the folders of runs; `port`, 0 for any free port;
-    `reviewer`, "" for the name of the user. Raises PlanError if it cannot listen there, or as `index.made` does.
+    `reviewer`, "" for the name of the user; `workers`, the number of processes for long work. Raises PlanError if it
+    cannot listen there, or as `index.made` does.
     """
 
     daemon_threads = True
     policy = POLICY
 
-    def __init__(self, urls: Sequence[str], port: int = 0, reviewer: str = "") -> None:
-        self.reviewer, self.one_at_a_time = reviewer or _user(), threading.Lock()
+    def __init__(self, urls: Sequence[str], port: int = 0, reviewer: str = "", workers: int = 1) -> None:
+        self.reviewer, self.one_at_a_time, self.turn = reviewer or _user(), threading.Lock(), threading.Lock()
+        self.runner: Runner = Local(workers) if workers > 1 else Serial()
         self.runs = [ExploredRun(url) for url in urls]
         for run in self.runs:
             run.index()
@@ -80,8 +88,10 @@ class ExploreServer(ThreadingHTTPServer):
             raise PlanError(msg) from e
 
     def server_close(self) -> None:
-        """Stop listening, and free the indexes."""
+        """Stop listening, free the indexes, and end the processes."""
         super().server_close()
+        if isinstance(self.runner, Local):
+            self.runner.stop()
         for run in self.runs:
             run.close()
 
@@ -94,20 +104,27 @@ class ExploreServer(ThreadingHTTPServer):
         """Return whether a Host header is the address and port of this server."""
         return host in (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
 
-    def view(self, run: str, name: str, asked: ViewQuery) -> dict[str, Any]:
+    def view(
+        self, run: str, name: str, given: Mapping[str, str], tell: Tell = lambda *_: None,
+        part: Callable[[dict[str, Any]], None] = lambda _: None,
+    ) -> dict[str, Any]:  # fmt: skip
         """Return the data of a view of a run.
 
         - run: the number of the run, as text.
+        - given: the parameters of the request.
+        - tell: as in `WatchedRunner`.
+        - part: as in `ViewQuery`.
 
         Raises KeyError if there is no such run or view.
         """
         chosen, of = VIEWS[name], self._run(run)
-        other = self._run(asked.text("with") or run).url  # a folder is never taken from a request
-        asked = ViewQuery({**asked.given, "other": other})
+        other = self._run(given.get("with") or run).url  # a folder is never taken from a request
+        asked = ViewQuery({**given, "other": other}, WatchedRunner(self.runner, self.turn, tell), part)
         return _with_index(of, lambda index: chosen(index, asked))
 
     def export(self, run: str, asked: ViewQuery) -> tuple[bytes, str, str]:
         """Return a list as a file, as `exported` does. Raises KeyError if there is no such run."""
+        asked = replace(asked, runner=WatchedRunner(self.runner, self.turn, lambda *_: None))
         return _with_index(self._run(run), lambda index: export.exported(index, asked))
 
     def judge(self, run: str, given: Any) -> dict[str, Any]:
@@ -175,6 +192,8 @@ class _ExploreHandler(PageHandler):
             return
         if rest in self.server.pages:
             self.send(HTTPStatus.OK, *self.server.pages[rest])
+        elif "/follow/" in rest:
+            self._follow(rest.replace("/follow/", "/", 1), query)
         elif rest.endswith("/export"):
             self._export(rest.removesuffix("/export"), query)
         elif rest == "runs":
@@ -202,12 +221,28 @@ class _ExploreHandler(PageHandler):
 
     def _view(self, path: str, query: str) -> None:
         """Send the data of the view `RUN/NAME`."""
-        run, _, name = unquote(path).partition("/")
+        self._answer(lambda: self.server.view(*_asked(path, query)))
+
+    def _follow(self, path: str, query: str) -> None:
+        """Send the progress of the view `RUN/NAME` and the parts of its data, and then the data, a line of JSON each.
+
+        If the page closes the connection, the work ends.
+        """
+        lines = _Lines(self)
+
+        def tell(label: str, done: int, total: int) -> None:
+            lines.send({"progress": {"label": label, "done": done, "total": total}})
 
         def view() -> dict[str, Any]:
-            return self.server.view(run, name, ViewQuery(dict(parse_qsl(query, errors="strict", max_num_fields=50))))
+            return self.server.view(*_asked(path, query), tell, lambda found: lines.send({"part": found}))
 
-        self._answer(view)
+        def refuse(status: HTTPStatus, sentence: str) -> None:
+            if lines.is_begun:
+                lines.end({"error": sentence})
+            else:
+                self._json(status, {"error": sentence})
+
+        self._attempt(view, lambda found: lines.end({"result": found}), refuse)
 
     def _export(self, run: str, query: str) -> None:
         """Send the rows of a list as a file."""
@@ -240,6 +275,8 @@ class _ExploreHandler(PageHandler):
         """Send the result of `made`, or by `refuse` one sentence if it raises an error."""
         try:
             found = made()
+        except Gone:
+            self.close_connection = True
         except KeyError:
             self.say(HTTPStatus.NOT_FOUND, "there is no such page")
         except (DataprepError, ValueError) as e:
@@ -253,3 +290,41 @@ class _ExploreHandler(PageHandler):
 
     def _json(self, status: HTTPStatus, value: dict[str, Any]) -> None:
         self.send(status, json.dumps(plain(value), allow_nan=False).encode(), "application/json")
+
+
+class _Lines:
+    """A response of lines of JSON, which are sent as soon as they are known.
+
+    Attributes:
+        is_begun: whether a line was sent.
+    """
+
+    def __init__(self, handler: _ExploreHandler) -> None:
+        self.handler, self.is_begun = handler, False
+
+    def send(self, value: dict[str, Any]) -> None:
+        """Send a line. Raises Gone if the page closed the connection."""
+        connection = self.handler.connection
+        try:
+            if select.select([connection], [], [], 0)[0] and not connection.recv(1, socket.MSG_PEEK):
+                raise Gone
+            if not self.is_begun:
+                self.is_begun = True
+                self.handler.head(HTTPStatus.OK, "application/x-ndjson", {"Transfer-Encoding": "chunked"})
+            self._write(json.dumps(plain(value), allow_nan=False).encode() + b"\n")
+        except OSError as e:
+            raise Gone from e
+
+    def end(self, value: dict[str, Any]) -> None:
+        """Send the last line."""
+        self.send(value)
+        self._write(b"")
+
+    def _write(self, data: bytes) -> None:
+        self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+
+def _asked(path: str, query: str) -> tuple[str, str, dict[str, str]]:
+    """Return the run, the view and the parameters that the path `RUN/NAME` and a query state."""
+    run, _, name = unquote(path).partition("/")
+    return run, name, dict(parse_qsl(query, errors="strict", max_num_fields=50))

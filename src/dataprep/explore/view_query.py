@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from dataprep.core.model.batch import parse_id
+from dataprep.core.run.runner import Runner, Serial
 from dataprep.errors import PlanError, require
 
 PAGE = 25  # rows of a list
@@ -17,9 +19,16 @@ class ViewQuery:
     """The parameters of a request by name; those that are missing are "".
 
     Each method raises PlanError if the parameter is not what the method returns.
+
+    Attributes:
+        given: the parameters.
+        runner: the Runner for long work of the view.
+        part: called with each part of a long answer as soon as it is known.
     """
 
     given: Mapping[str, str]
+    runner: Runner = field(default_factory=Serial)
+    part: Callable[[dict[str, Any]], None] = field(default=lambda _: None)
 
     def text(self, name: str) -> str:
         """Return a parameter as it was given."""

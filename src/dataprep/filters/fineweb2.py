@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -18,13 +20,14 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError, need
 from dataprep.store import files
-from dataprep.unicode.language_tags import parse_tag
+from dataprep.unicode.language_tags import known_as, parse_tag
 
 from .fineweb import BEYOND, FineWeb
 from .gopher.published_scores import published_scores
 from .gopher.stage import PRESETS as GOPHER
 from .gopher.stage import RULES as GOPHER_RULES
 from .thresholds import PRESET, check_numbers, compared, read_list, reasons, tuple_of_words
+from .word_lists import STOP_WORDS
 
 # In the order of the published pipeline: repetition, FineWeb's lines, Gopher's quality.
 _REPETITION = ("max_dup_lines", *(f"max_top_{n}gram" for n in (2, 3, 4)), *(f"max_dup_{n}gram" for n in range(5, 11)))
@@ -37,10 +40,11 @@ _RULES = {rule.parameter: rule for rule in GOPHER_RULES} | {rule.parameter: rule
 _OWN = tuple(_RULES[name] for name in (*_REPETITION, *_LINES, *_QUALITY))
 RULES = tuple(rule._replace(score=f"fineweb2_{rule.score.split('_', 1)[1]}") for rule in _OWN)
 # The settings of a published file that are numbers; those of n-grams are named `top_N` and `dup_N` here.
-_NUMBERS = (
+NUMBERS = (
     "language_score", "min_avg_word_length", "max_avg_word_length", "max_non_alpha_words_ratio", "line_punct_thr",
     "new_line_ratio", "dup_line_frac", *(f"top_{n}" for n in (2, 3, 4)), *(f"dup_{n}" for n in range(5, 11)),
 )  # fmt: skip
+THOUSANDTHS = frozenset(NUMBERS) - {"min_avg_word_length", "max_avg_word_length"}  # in fineweb2.txt
 # Settings of a published file, and the parameters that they set.
 SETTINGS = {
     "dup_line_frac": "max_dup_lines", "line_punct_thr": "min_punctuated_lines", "new_line_ratio": "max_newline_ratio",
@@ -54,14 +58,17 @@ SETTINGS = {
 class FineWeb2(ScoredFilter):
     """Drop documents by the rules of FineWeb-2, with its thresholds for a language (Penedo et al. 2025).
 
-    >>> FineWeb2(language="ary_Arab", configs="fineweb-2/configs")                  # Darija in Arabic script
+    >>> FineWeb2(language="ary_Arab")                                               # Darija in Arabic script
+    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs")                  # with the published stop words
     >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # one value overridden
 
     Args:
         language: the code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means
             `fra_Latn`.
         configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds
-            and stop words for each of 1,929 languages. Reading it needs the extra `hf`.
+            and stop words for each of 1,929 languages. Reading it needs the extra `hf`. None: the thresholds of the
+            same languages that come with dataprep, and the stop words of `Gopher` for ar, ary, ary-Latn, de, en, es and
+            fr. For other languages, pass `stop_words`, or switch this rule off with min_stop_words=None.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
     pipeline; docs/filters.md states what each rule counts:
@@ -91,7 +98,7 @@ class FineWeb2(ScoredFilter):
     compiled: ClassVar[bool] = True
 
     language: str
-    configs: str = field(repr=False)
+    configs: str | None = field(default=None, repr=False)
     max_dup_lines: float | None = PRESET
     max_top_2gram: float | None = PRESET
     max_top_3gram: float | None = PRESET
@@ -119,8 +126,12 @@ class FineWeb2(ScoredFilter):
     language_score: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "configs", str(self.configs))
-        published = _read(_file_of(self.language, self.configs), self.configs)
+        if self.configs is None:
+            needs_words = self.stop_words == PRESET and self.min_stop_words is not None
+            published = _included(self.language, needs_words=needs_words)
+        else:
+            object.__setattr__(self, "configs", str(self.configs))
+            published = _read(_file_of(self.language, str(self.configs)), str(self.configs))
         object.__setattr__(self, "language_score", published["language_score"])
         values = {SETTINGS[name]: max(published[name], 0) or None for name in SETTINGS}
         for name, value in (values | {"stop_words": published["stop_words"]}).items():
@@ -164,15 +175,54 @@ class FineWeb2(ScoredFilter):
         return compared(RULES, scores, reasons)
 
 
+def numbers_of(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers (NUMBERS) of a published file, given its parsed YAML."""
+    grams = {f"{kind}_{n}": share for kind in ("top", "dup") for n, share in settings[f"{kind}_n_grams"]}
+    values = dict(settings) | grams
+    return {name: 0 + values[name] for name in NUMBERS}
+
+
+@cache
+def _table() -> dict[str, str]:
+    """Return the line of each language in fineweb2.txt, which scripts/make_fineweb2.py writes."""
+    lines = resources.files(__package__).joinpath("fineweb2.txt").read_text("utf-8").splitlines()[1:]
+    return {line.partition(" ")[0]: line for line in lines}
+
+
+def _included(language: str, *, needs_words: bool) -> dict[str, Any]:
+    """Return the numbers (NUMBERS) and `stop_words` of a language, from the table that comes with dataprep.
+
+    - needs_words: whether it is an error if there are no stop words of the language.
+    """
+    found = _table().get(known_as(language, _table()) if isinstance(language, str) else "")
+    if found is None:
+        near = difflib.get_close_matches(str(language), _table(), 3, 0.5)
+        which = f"such as {' or '.join(map(repr, near or ['ary_Arab']))}"
+        msg = f"FineWeb2: language={language!r} must be one of {len(_table())} codes of FineWeb-2, {which}"
+        raise PlanError(msg)
+    words = STOP_WORDS.get(known_as(language, STOP_WORDS))
+    if words is None and needs_words:
+        msg = (
+            f"FineWeb2: dataprep has no stop words for {language!r}; pass stop_words=, or the published ones with "
+            "configs= (a copy of fineweb-2/configs), or min_stop_words=None"
+        )
+        raise PlanError(msg)
+    values = map(int, found.split()[1:])
+    numbers: dict[str, Any] = {
+        n: v / 1000 if n in THOUSANDTHS else v for n, v in zip(NUMBERS, values, strict=True)
+    }
+    return numbers | {"stop_words": tuple(words or ())}
+
+
 def _file_of(language: str, configs: str) -> str:
     """Return the spelling of a language tag that names a file in the folder `configs`; if none does, the tag itself."""
     tag = parse_tag(language)
-    names = (language, *(tag.spellings if tag else ()))
+    names = (language, *(tag.spellings if tag else ()), *(tag._replace(region="").spellings if tag else ()))
     return next((name for name in names if files.exists(files.join(configs, f"{name}.yml"))), language)
 
 
 def _read(language: str, configs: str) -> dict[str, Any]:
-    """Return the numbers (_NUMBERS) and `stop_words` of a language, from its file in the folder `configs`."""
+    """Return the numbers (NUMBERS) and `stop_words` of a language, from its file in the folder `configs`."""
     url = files.join(configs, f"{language}.yml")
     if not files.exists(url):
         known = [files.name_of(found).removesuffix(".yml") for found in files.expand(configs) if found.endswith(".yml")]
@@ -183,9 +233,8 @@ def _read(language: str, configs: str) -> dict[str, Any]:
     yaml, text = need("yaml", extra="hf"), read_list("FineWeb2", url)
     try:
         made = yaml.safe_load(text)
-        grams = {f"{kind}_{n}": share for kind in ("top", "dup") for n, share in made[f"{kind}_n_grams"]}
         words = tuple(dict.fromkeys(word for word in made["stopwords"] if not set(word) & set(" \t\n")))
-        return {name: 0 + (made | grams)[name] for name in _NUMBERS} | {"stop_words": words}
+        return numbers_of(made) | {"stop_words": words}
     except (KeyError, TypeError, ValueError, yaml.YAMLError) as e:
         problem = f"it lacks {e}" if isinstance(e, KeyError) else f"parsing it raised {type(e).__name__}"
         msg = f"FineWeb2: {url} must be a config file of huggingface/fineweb-2, but {problem}; copy it again"

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import LARGE
 from dataprep.core.model.tables import Drop, row_object
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.store.ranks import mix
 
 from .clusters import drop_batches
@@ -138,7 +138,7 @@ def _sampled(url: str) -> dict[str, list[Drop]]:
 def _kept(url: str, sources: set[str]) -> dict[str, list[str]]:
     """Return texts of documents of each source that the run kept, from parts spread over the last Dataset."""
     found: dict[str, list[str]] = {source: [] for source in sources}
-    parts, left = open_dataset(datasets(url, saved=False)[-1].url).parts, SAMPLE_BYTES
+    parts, left = open_dataset(family(url, saved=False)[-1].url).parts, SAMPLE_BYTES
     order = np.argsort(mix(np.arange(len(parts), dtype=np.uint64), 0)).tolist() if sources else []
     for batch in (batch for number in order for batch in parts[number].batches(["text", "source"])):
         if left <= 0 or all(len(texts) >= KEPT for texts in found.values()):

@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.hub_card import cell, section_of, with_section
-from dataprep.core.model.stats import HIDDEN, StageStats
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.model.stats import StageStats
+from dataprep.core.output.lineage import family, left_out
 from dataprep.core.output.state import Manifest
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from . import clusters, review
-from .review import RIGHT, WRONG
+from . import clusters
+from .judged import precisions
 from .run_summary import RunAmounts, amounts_of
 
 MOST_SOURCES = 50
@@ -30,12 +29,13 @@ def card(url: str) -> str:
 
     Raises PlanError if the folder has no sealed (finished) Dataset.
     """
-    finals = {found.url: open_dataset(found.url) for found in datasets(url, saved=False)}
+    finals = {found.url: open_dataset(found.url) for found in family(url, saved=False)}
     amounts, name = amounts_of(finals), printable(files.name_of(url.rstrip("/")) or url)
     last = list(finals.values())[-1]
     section = section_of(amounts.kept.docs, amounts.kept.bytes, amounts.stages, has_license=False)
     manifests = [docs.sealed for docs in finals.values()]
-    parts = [*_sources(amounts), *_settings(manifests), *_duplicates(url), *_judgements(url, amounts.stages)]
+    notes = [printable(note)] if (note := left_out(url)) else []
+    parts = [*notes, *_sources(amounts), *_settings(manifests), *_duplicates(url), *_judgements(url, amounts.stages)]
     body = with_section(f"# {name}", section, name).strip()
     return "\n\n".join([_metadata(name, last.sealed.docs), body, *parts]) + "\n"
 
@@ -80,21 +80,10 @@ def _duplicates(url: str) -> Iterator[str]:
 
 def _judgements(url: str, stages: Sequence[StageStats]) -> Iterator[str]:
     """Yield the precision of each reason that people judged; judgements on texts that have changed do not count."""
-    judged = review.latest(review.load(url))
-    now = review.contents(url, judged)
-    counts: dict[tuple[str, str], Counter[tuple[str | None, str]]] = {}
-    for key, one in judged.items():
-        if now.get(key) == one.content:
-            counts.setdefault((one.stage, one.reason), Counter())[one.source, one.verdict] += 1
     rows = ["| stage | reason | judged | rightly dropped | 95 % interval |", "|---|---|---:|---:|---|"]
-    for stage in stages:
-        for reason, of in stage.dropped.items():
-            sizes = {None if name == HIDDEN else name: amount.docs for name, amount in of.items()}
-            found = counts.get((stage.name, reason), Counter())
-            pairs = {source: (found[source, RIGHT], found[source, WRONG]) for source in sizes}
-            if (shown := review.precision(pairs, sizes)) is not None:
-                share = f"{shown.share:.0%} | {shown.low:.0%} to {shown.high:.0%}"
-                rows.append(f"| `{cell(stage.name)}` | `{cell(reason)}` | {shown.n:,} | {share} |")
+    for stage, reason, shown, _, _ in precisions(url, stages):
+        share = f"{shown.share:.0%} | {shown.low:.0%} to {shown.high:.0%}"
+        rows.append(f"| `{cell(stage)}` | `{cell(reason)}` | {shown.n:,} | {share} |")
     if len(rows) > 2:
         yield "## Review"
         yield "A random sample of the dropped documents was judged by people; sources are weighted by their drops."

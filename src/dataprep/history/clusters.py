@@ -20,11 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import LARGE, StageStats, Stats
-from dataprep.core.model.tables import Drop, read_tables, row_object
+from dataprep.core.model.tables import Drop, row_object
 from dataprep.core.output.layout import DROPS, Folder, replaced
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.errors import counted
 
 UNKNOWN = -1  # the index of a source that is hidden
@@ -197,8 +196,8 @@ class Clusters:
         Reads the drop tables, and two columns of the Datasets.
         """
         roots = self._counts(HERE)[0]
-        whole = (one for one in datasets(self.url) if one.is_dataset) if len(roots) else ()
-        texts = (batch for one in whole for batch in open_dataset(one.url).batches(["id", "source"]))
+        whole = (one for one in family(self.url) if one.is_dataset) if len(roots) else ()
+        texts = (batch for one in whole for batch in one.batches(["id", "source"]))
         return roots, *sources_of(roots, itertools.chain(self._drops(), texts) if len(roots) else ())
 
     def _drops(self) -> Iterator[pa.RecordBatch]:
@@ -383,8 +382,8 @@ def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tup
 
     - columns: the names of the columns to read; None: all.
     """
-    for folder in datasets(url):
-        for batch in read_tables(folder.url, DROPS, columns):
+    for folder in family(url):
+        for batch in folder.table(DROPS, columns):
             yield batch, folder.url
 
 

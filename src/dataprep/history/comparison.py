@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.run_folder import datasets, token_folders
+from dataprep.core.output.lineage import family
+from dataprep.core.output.run_folder import token_folders
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.store.ranks import mix
@@ -109,7 +110,7 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
     Raises PlanError if a folder has no Dataset. Also raises PlanError if a document id has different sources in the two
     Datasets, which shows that they were made from different inputs.
     """
-    folders = (url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url for url in (a, b))
+    folders = (url.rstrip("/") if Folder(url).is_dataset else family(url, saved=False)[-1].url for url in (a, b))
     one, two = map(open_dataset, folders)
     found = Comparison(one, two, warnings=list(different_inputs(str(one.url), str(two.url))))
     reasons = {"lost": DropReasons(str(two.url)), "gained": DropReasons(str(one.url))}

@@ -12,9 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.model.tables import read_tables
 from dataprep.core.output.layout import CUTS
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.store.ranks import mix
 
 from . import why
@@ -85,8 +84,8 @@ def context(data: bytes, start: int, end: int, around: int = 120, most: int = 60
 
 def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows whose first occurrence is known, each batch with its folder."""
-    for folder in datasets(url):
-        for batch in read_tables(folder.url, CUTS, COLUMNS):
+    for folder in family(url):
+        for batch in folder.table(CUTS, COLUMNS):
             yield batch.filter(batch.column("duplicate_of").is_valid()), folder.url
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.errors import DataprepError
+import orjson
+
 from dataprep.store import files
 
 from .status import metrics_rows
@@ -35,16 +36,20 @@ class FoundExperiment:
 
 
 def found_experiments(folder: str) -> list[FoundExperiment]:
-    """Return the experiments in a folder and in the folders directly inside it; damaged results are left out."""
+    """Return the experiments in a folder and in the folders directly inside it.
+
+    Damaged results are left out, and so are sweeps over mixtures that compared no versions.
+    """
     found = []
     for home in (folder, *(files.join(folder, name) for name in sorted(files.listdir(folder)))):
         place = files.join(home, JSON)
         if files.is_dir(home) and files.exists(place):
             try:
-                content = files.read_json(place)
-            except DataprepError:
+                with files.open_raw(place) as f:
+                    content = orjson.loads(f.read())
+            except orjson.JSONDecodeError:
                 continue
-            if isinstance(content, dict) and content.keys() >= FIELDS:
+            if isinstance(content, dict) and content.keys() >= FIELDS and content["measures"]:
                 found.append(FoundExperiment(files.name_of(home) or home, content, curves_of(home, content)))
     return found
 

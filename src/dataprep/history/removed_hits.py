@@ -6,7 +6,7 @@ masks are not shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,12 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.part import Part, Sealed
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
-from dataprep.core.output.forget_list import REASON, listed
+from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import Folder, home_of
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, require
+from dataprep.search.index import own_index
 
 from .remade import masking
 from .replay import stage_cuts
@@ -32,6 +33,7 @@ from .texts import DocumentsAsRead, Row
 from .why import follow
 
 CONTEXT_BYTES = 1 << 20  # a longer document is not quoted: masking it takes time
+EMPTY = "the text to search for is empty; provide at least one character"
 CUT, DROPPED = "cut", "dropped"
 
 
@@ -92,6 +94,40 @@ class RemovedHits:
 
 
 @dataclass(frozen=True)
+class KeptHit:
+    """A kept document in which a text occurs.
+
+    Attributes:
+        id: the document's id.
+        source: the document's source.
+        times: the occurrences in it.
+        around: the characters before and after the first occurrence.
+    """
+
+    id: int
+    source: str
+    times: int
+    around: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class KeptHits:
+    """The occurrences of a text in the last Dataset of a run.
+
+    Attributes:
+        ids: the documents that contain the text, uint64[n], ascending.
+        times: the occurrences in each, int64[n].
+        hits: the first of these documents.
+        is_indexed: whether a suffix index was used; otherwise, the texts were read.
+    """
+
+    ids: Ids
+    times: npt.NDArray[np.int64]
+    hits: tuple[KeptHit, ...]
+    is_indexed: bool
+
+
+@dataclass(frozen=True)
 class CountText:
     """Task that counts the occurrences of a text in the documents of a part, including overlapping ones."""
 
@@ -115,30 +151,69 @@ def places(data: bytes, text: bytes) -> Iterator[int]:
         at = data.find(text, at + 1)
 
 
-def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: int = 60) -> RemovedHits:
+def find_kept(url: str, text: str, runner: Runner, limit: int | None = 10, context: int = 60) -> KeptHits:
+    """Find a text in the last Dataset of the run in the folder `url`: by its suffix index, if it has a current one.
+
+    - limit: the number of documents to return; None: all.
+    - context: characters to return around an occurrence.
+
+    Raises PlanError if the text is empty.
+    """
+    require(text != "", EMPTY)
+    docs = open_dataset(family(url, saved=False)[-1].url)
+    index = own_index(docs)
+    if index is not None:
+        ids, times = index.documents(text)
+    else:
+        ids, times = _counted(runner, text, docs.parts, "search: kept texts")
+    first = ids[:limit]
+    rows = {row["id"]: row for part in docs.parts for row in _picked(part, first)} if len(first) else {}
+    hits = (
+        KeptHit(id_, rows[id_]["source"], n, _beside(rows[id_]["text"], text, context))
+        for id_, n in zip(first.tolist(), times.tolist(), strict=False)
+    )
+    return KeptHits(ids, times, tuple(hits), index is not None)
+
+
+def _picked(part: Part, ids: Ids) -> Iterator[Row]:
+    for batch in part.pick(ids, ["id", "source", "text"]):
+        yield from batch.to_pylist()
+
+
+def find_removed(
+    url: str, text: str, runner: Runner, limit: int | None = 10, context: int = 60, *, kept: KeptHits | None = None,
+    each: Callable[[RemovedHit], None] = lambda _: None,
+) -> RemovedHits:  # fmt: skip
     """Find a text in the input of the run in the folder `url`, and the stages and rules that removed it.
 
-    - limit: the number of documents to explain.
-    - context: characters to return around an occurrence. The input and the last Dataset are read once.
+    Args:
+        url: the folder.
+        text: the text.
+        runner: the Runner that reads the texts.
+        limit: the number of documents to explain; None: all.
+        context: characters to return around an occurrence. The input and the last Dataset are read once.
+        kept: the result of `find_kept`; None: it is computed.
+        each: called with each document as soon as it is explained.
 
     Raises PlanError if the text is empty, and ReadError if an input file is missing or has changed, or if a stage hides
     the input.
     """
-    require(text != "", "the text to search for is empty; provide at least one character")
-    finals = datasets(url, saved=False)
+    require(text != "", EMPTY)
+    finals = family(url, saved=False)
     parts = first_parts(finals[-1], {final.url for final in finals})
     ids, times = _counted(runner, text, parts, "search: input")
-    known = ~np.isin(ids, np.concatenate([listed(final.url) for final in finals]))
+    known = ~np.isin(ids, np.concatenate([final.listed for final in finals]))
     ids, times = ids[known], times[known]
-    kept, kept_times = _counted(runner, text, open_dataset(finals[-1].url).parts, "search: kept texts")
-    at, is_kept = B.find_sorted(kept, ids)
+    kept = find_kept(url, text, runner, 0) if kept is None else kept
+    at, is_kept = B.find_sorted(kept.ids, ids)
     left = times.copy()
-    left[is_kept] -= kept_times[at[is_kept]]
+    left[is_kept] -= kept.times[at[is_kept]]
     removed = np.flatnonzero(left > 0)
-    return RemovedHits(
-        int(times.sum()), len(ids), int(left[removed].sum()), len(removed),
-        tuple(_explained(url, text, parts, ids[removed[:limit]], left[removed[:limit]], context)),
-    )  # fmt: skip
+    hits = list[RemovedHit]()
+    for hit in _explained(url, text, parts, ids[removed[:limit]], left[removed[:limit]], context):
+        hits.append(hit)
+        each(hit)
+    return RemovedHits(int(times.sum()), len(ids), int(left[removed].sum()), len(removed), tuple(hits))
 
 
 def first_parts(final: Folder, homes: set[str]) -> tuple[Part, ...]:
@@ -223,6 +298,11 @@ def _around(document: str, text: str, masking: Sequence[Stage], context: int) ->
         return None
     for stage in masking:
         (document,) = stage.masked([document])
+    return None if text not in document else _beside(document, text, context)
+
+
+def _beside(document: str, text: str, context: int) -> tuple[str, str]:
+    """Return the characters before and after the first occurrence of a text."""
     at = document.find(text)
     end = at + len(text)
-    return None if at < 0 else (document[max(0, at - context) : at], document[end : end + context])
+    return document[max(0, at - context) : at], document[end : end + context]

@@ -18,11 +18,12 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.quotes import missing_pieces
 from dataprep.core.model.stage import Stage, masks
-from dataprep.core.model.stats import HIDDEN, OTHER, Stats
+from dataprep.core.model.stats import HIDDEN, OTHER
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import family
 
 from .remade import classes_named, masking, stage_of
+from .stage_input import passes
 from .texts import DocumentsAsRead, bytes_outside
 
 
@@ -96,19 +97,15 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
     - documents: documents of the run, among them this one.
     """
     found: list[StageCuts] = []
-    for final in datasets(documents.url, saved=False):
+    for final in family(documents.url, saved=False):
         described = {one["label"]: one for one in final.sealed.stages}
-        done = 0
-        for place in (*final.saved, final):
+        for place, stats in passes(final):
             if not place.is_dataset:
                 break  # `dataprep prune` removed the text that the next stages read
-            stats = Stats.from_json(place.sealed.stats)
             if any(HIDDEN in stage.into for stage in stats):
                 break
-            labels = [stage.name for stage in stats][done:]
-            done += len(labels)
             if place.url in documents.folders:
-                own = [described[name] for name in labels if name in described]
+                own = [described[stage.name] for stage in stats if stage.name in described]
                 found += _of_pass(documents, id_, place, own)
     return found
 

@@ -1,8 +1,9 @@
 """Judgements of people on dropped documents: the file next to a run with the judgements, and the resulting precision.
 
 The file is `RUN.review.parquet`, next to the run's folder, because a sealed folder is never changed. It contains no
-text: a judgement has the id of a dropped document and a hash of the texts that the reviewer saw. If the hash of the
-present texts differs, the judgement is stale. `dataprep forget` removes the judgements on forgotten documents.
+text, and no name of a source, which a later run may hide: a judgement has the id of a dropped document and a hash of
+the texts that the reviewer saw. If the hash of the present texts differs, the judgement is stale. `dataprep forget`
+removes the judgements on forgotten documents.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ SCHEMA = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("source", pa.string()),
         pa.field("verdict", pa.string(), nullable=False),  # whether it was right to drop the document
         pa.field("reviewer", pa.string(), nullable=False),
         pa.field("content", pa.string(), nullable=False),  # a hash of the texts that the reviewer saw
@@ -48,7 +48,6 @@ class Judgement(NamedTuple):
     id: int
     stage: str
     reason: str
-    source: str | None
     verdict: str
     reviewer: str
     content: str
@@ -82,7 +81,7 @@ def load(url: str) -> list[Judgement]:
     Raises CorruptShard if the file is damaged, or is not a file of judgements.
     """
     at = place_of(url)
-    if not files.exists(at):
+    if not is_there(url):
         return []
     with checked(at, "file of judgements", "restore it from a copy, or move it away"), files.open_arrow(at) as f:
         rows = pq.read_table(f, schema=SCHEMA).to_pylist()
@@ -115,10 +114,15 @@ def content_of(dropped: str | None, kept: str | None) -> str:
     return digest.hexdigest()
 
 
-def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str]:
-    """Return the hash of the current texts, for the drops of a run with these (id, stage).
+def is_there(url: str) -> bool:
+    """Return whether there are judgements on the run in the folder `url`."""
+    return files.exists(place_of(url))
 
-    Drops that the run no longer has are left out.
+
+def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str, str | None, str | None]]:
+    """Return, for drops with these (id, stage), the hash of the current texts, the dropped text, and its source.
+
+    Drops that the run no longer has are left out; the text is None if it cannot be read, the source if it is hidden.
     """
     wanted = set(judged)
     ids, drops = pa.array(sorted({id_ for id_, _ in wanted}), pa.uint64()), dict[tuple[int, str], Drop]()
@@ -127,16 +131,17 @@ def contents(url: str, judged: Iterable[tuple[int, str]]) -> dict[tuple[int, str
             if (row["id"], row["stage"]) in wanted:
                 drops[row["id"], row["stage"]] = row_object(Drop, row, folder=folder)
     documents = pairs_of(url, drops.values())
-    return {key: content_of_drop(documents, drop) for key, drop in drops.items()}
+    return {key: (*content_of_drop(documents, drop), drop.source) for key, drop in drops.items()}
 
 
-def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> str:
-    """Return the hash of the two texts of a drop.
+def content_of_drop(documents: DocumentsAsRead, drop: Drop) -> tuple[str, str | None]:
+    """Return the hash of the two texts of a drop, and the text of the dropped document, None if it cannot be read.
 
     - documents: documents of the run, among them those of the drop.
     """
     rows = documents.dropped(drop), documents.survivor(drop)
-    return content_of(*(None if row is None else str(row["text"]) for row in rows))
+    dropped, kept = (None if row is None else str(row["text"]) for row in rows)
+    return content_of(dropped, kept), dropped
 
 
 def latest(judgements: Iterable[Judgement]) -> dict[tuple[int, str], Judgement]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats, removed
 from dataprep.core.model.tables import Drop, Unread
 from dataprep.core.model.unread import rows_of
-from dataprep.core.output.layout import Folder, home_of, inside
-from dataprep.core.output.run_folder import datasets, token_folders
+from dataprep.core.output.layout import inside
+from dataprep.core.output.lineage import family, inputs_of, left_out
+from dataprep.core.output.run_folder import token_folders
 from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError
 from dataprep.store import files
@@ -27,6 +28,7 @@ from .boilerplate import alike_in_boilerplate
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .experiments import FoundExperiment, found_experiments
+from .judged import review_alarms
 from .recall import ScriptRecall, recall_by_script
 from .status import metrics_rows
 from .texts import DocumentsAsRead, pairs_of
@@ -69,6 +71,7 @@ class RunSummary:
         totals: (amount read, amount kept) of all.
         inputs: by folder, the folders of the run from which it was made.
         alarms: sentences about suspicious drops.
+        left_out: a sentence with other results in the folder; "" if there are none.
         unread: files that could not be read.
         fits: counts that deduplications and other Estimators made.
         similarities: similarities of dropped documents to the kept ones, by stage.
@@ -94,7 +97,8 @@ class RunSummary:
     sources: dict[str, tuple[Amount, Amount]]
     alarms: list[str]
     totals: tuple[Amount, Amount] = field(default_factory=lambda: (Amount(), Amount()))
-    inputs: dict[str, list[str]] = field(default_factory=dict)
+    inputs: dict[str, dict[str, int]] = field(default_factory=dict)
+    left_out: str = ""
     unread: list[Unread] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
     similarities: dict[str, Similarities] = field(default_factory=dict)
@@ -119,7 +123,7 @@ def summarize(folder: str) -> RunSummary:
 
     Raises PlanError if the folder has no sealed (finished) Dataset.
     """
-    finals = {found.url: open_dataset(found.url) for found in datasets(folder, saved=False)}
+    finals = {found.url: open_dataset(found.url) for found in family(folder, saved=False)}
     stages, inputs, read, kept, sources = amounts_of(finals)
     found = clusters.find_clusters(folder)
     lost = found.no_survivor()
@@ -136,8 +140,9 @@ def summarize(folder: str) -> RunSummary:
         inputs=inputs,
         alarms=[
             *find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages),
-            *map(str, alike_in_boilerplate(folder)), *([str(lost)] if lost.n else []),
+            *map(str, alike_in_boilerplate(folder)), *([str(lost)] if lost.n else []), *review_alarms(folder, stages),
         ],
+        left_out=left_out(folder),
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
         similarities=clusters.similarities(folder),
@@ -163,44 +168,30 @@ class RunAmounts(NamedTuple):
 
     Attributes:
         read: the amounts that were read into the run.
-        kept: the amounts that its last Datasets contain.
+        kept: the amount that its last Dataset contains.
     """
 
     stages: list[StageStats]
-    inputs: dict[str, list[str]]
+    inputs: dict[str, dict[str, int]]
     read: Amount
     kept: Amount
     sources: dict[str, tuple[Amount, Amount]]
 
 
 def amounts_of(finals: Mapping[str, Dataset]) -> RunAmounts:
-    """Return the amounts in a run. `finals` are its Datasets by folder, without those saved for Estimators."""
+    """Return the amounts in a run.
+
+    - finals: Datasets of its `family`, the last one last, by folder.
+    """
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
     inputs = inputs_of(finals)
     sources = source_amounts(stages, _read_of(finals, inputs), _kept_of(finals, inputs))
     return RunAmounts(stages, inputs, *_ends(finals, inputs), sources)
 
 
-def inputs_of(finals: Mapping[str, Dataset]) -> dict[str, list[str]]:
-    """Return, for each Dataset of a run, the Datasets of the run from which it was made, by folder."""
-    known = {files.real(url): url for url in finals}
-    found: dict[str, list[str]] = {}
-    for url in finals:
-        origin = Folder(url).origin
-        homes = [home_of(row.url) for row in origin.files] if origin is not None else []
-        places = [known.get(files.real(home.url)) or _beside(home.url, finals) for home in homes if home is not None]
-        found[url] = list(dict.fromkeys(place for place in places if place and place != url))
-    return found
-
-
-def _beside(url: str, finals: Mapping[str, Dataset]) -> str | None:
-    """Return the Dataset of the same name, for a run whose folder was moved."""
-    return next((one for one in finals if files.name_of(one) == files.name_of(url)), None)
-
-
-def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> dict[str, Amount]:
-    """Return the amount of each source in the Datasets that `_last` returns."""
-    waiting, found = _last(finals, inputs), dict[str, Amount]()
+def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, Collection[str]]) -> dict[str, Amount]:
+    """Return the amount of each source in the last Dataset."""
+    waiting, found = list(finals)[-1:], dict[str, Amount]()
     while waiting:
         url = waiting.pop()
         ran = [stage for stage in finals[url].stats if stage.docs_in]
@@ -210,51 +201,25 @@ def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> 
     return found
 
 
-def _read_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> dict[str, Amount]:
+def _read_of(finals: Mapping[str, Dataset], inputs: Mapping[str, Collection[str]]) -> dict[str, Amount]:
     """Return the amount of each source that was read into the Datasets that no other Dataset of the run precedes."""
     found = dict[str, Amount]()
-    for url in set().union(*(_above(one, inputs) for one in _last(finals, inputs))):
+    for url in finals:
         ran = [] if inputs[url] else [stage for stage in finals[url].stats if stage.docs_in]
         for name, amount in ran[0].into.items() if ran else ():
             found.setdefault(name, Amount()).__iadd__(amount)
     return found
 
 
-def _last(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> list[str]:
-    """Return the Datasets of a run that no other Dataset reads; of several with a common input, only the last."""
-    read = {one for some in inputs.values() for one in some}
-    found: list[str] = []
-    seen: set[str] = set()
-    for url in reversed([url for url in finals if url not in read]):
-        above = _above(url, inputs)
-        if not above & seen:
-            found.append(url)
-            seen |= above
-    return found
-
-
-def _above(url: str, inputs: Mapping[str, list[str]]) -> set[str]:
-    """Return a Dataset and all Datasets of the run from which it was made."""
-    found, waiting = {url}, [url]
-    while waiting:
-        more = set(inputs[waiting.pop()]) - found
-        found |= more
-        waiting += more
-    return found
-
-
-def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tuple[Amount, Amount]:
-    """Return the amounts that were read into a run, and the amounts that are in its last Datasets."""
-    read, kept = Amount(), Amount()
-    last = _last(finals, inputs)
-    for url in last:
-        kept += Amount(finals[url].sealed.docs, finals[url].sealed.bytes)
-    for url in set().union(*(_above(one, inputs) for one in last)):
+def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, Collection[str]]) -> tuple[Amount, Amount]:
+    """Return the amount that was read into a run, and the amount in its last Dataset."""
+    read, last = Amount(), list(finals.values())[-1].sealed
+    for url in finals:
         if not inputs[url]:
             ran = [stage for stage in finals[url].stats if stage.docs_in]
             whole = Amount(finals[url].sealed.docs, finals[url].sealed.bytes)
             read += ran[0].total(ran[0].into) if ran else whole
-    return read, kept
+    return read, Amount(last.docs, last.bytes)
 
 
 def source_amounts(

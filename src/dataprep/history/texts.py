@@ -10,10 +10,10 @@ from typing import Any
 
 from dataprep.core.inputs import look_up
 from dataprep.core.model.stage import Stage
-from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
-from dataprep.core.output.forget_list import REASON, listed
+from dataprep.core.model.tables import Drop
+from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import CUTS, DROPS, STEPS, Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import MemberFolder, family, is_hidden
 
 from .remade import masking
 
@@ -33,10 +33,12 @@ class DocumentsAsRead:
     def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:
         self.url = url
         self.given = dict(given or {})
-        self.folders = [found.url for found in datasets(url)]
-        self.ids = sorted(set(ids).difference(*(listed(folder).tolist() for folder in self.folders)))
+        self.members = {found.url: found for found in family(url)}
+        self.folders = list(self.members)
+        self.ids = sorted(set(ids).difference(*(found.listed.tolist() for found in self.members.values())))
         self._stored: dict[str, dict[int, Row]] = {}
         self._cut: dict[str, dict[int, list[Row]]] = {}
+        self._hidden: dict[Folder, bool] = {}
         self._labels: dict[str, list[str]] = {}
         self._masking: dict[str, list[Stage] | None] = {}  # by the label of a stage, those after it
 
@@ -98,18 +100,27 @@ class DocumentsAsRead:
         """Return the document kept in place of a dropped one; None if there is none, or if it cannot be read.
 
         If the kept document is in another Dataset, it is read from that Dataset, and private data is replaced as in the
-        dropped document, which may have the same. It is not returned if a stage hides the dropped document.
+        dropped document, which may have the same. It is not returned if a stage hides the dropped document, or if this
+        run hides its input and the other Dataset does not.
         """
         if drop.duplicate_of is None:
             return None
         if drop.duplicate_of_dataset is None:
             return self.as_read(drop.duplicate_of, drop)
-        if Folder(drop.folder.partition(f"/{STEPS}/")[0]).origin is None and self.row(drop.id) is None:
+        own = Folder(drop.folder.partition(f"/{STEPS}/")[0])
+        if own.origin is None and self.row(drop.id) is None:
             return None
         beside = posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset))
         home = next((url for url in (drop.duplicate_of_dataset, beside) if Folder(url).is_dataset), None)
-        row = None if home is None else DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
+        if home is None or (self._is_hidden(own) and not self._is_hidden(Folder(home))):
+            return None
+        row = DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
         return None if row is None else {**row, "text": self._masked(str(row["text"]), drop)}
+
+    def _is_hidden(self, folder: Folder) -> bool:
+        if folder not in self._hidden:
+            self._hidden[folder] = is_hidden(folder)
+        return self._hidden[folder]
 
     def _masked(self, text: str, drop: Drop) -> str:
         """Return a text with private data replaced as by the stages after that of a drop; "" if one cannot be made."""
@@ -127,17 +138,18 @@ class DocumentsAsRead:
     def _rows(self, url: str) -> dict[int, Row]:
         """Return the rows of the documents in a Dataset; none if `dataprep prune` removed them."""
         if url not in self._stored:
-            folder, rows = Folder(url), list[Row]()
+            folder, rows = self.members.get(url) or MemberFolder(url), list[Row]()
             for shard in () if folder.is_pruned else folder.sealed.shards:
-                if self.ids and shard.last_id is not None and shard.last_id >= self.ids[0]:
-                    rows += rows_of_ids(folder.path(shard.name), self.ids)
+                if self.ids and shard.last_id is not None and shard.last_id + folder.shift >= self.ids[0]:
+                    rows += folder.rows(folder.path(shard.name), self.ids)
             self._stored[url] = {row["id"]: row for row in rows}
         return self._stored[url]
 
     def _cuts(self, url: str) -> dict[int, list[Row]]:
         """Return the rows of the cut tables of a Dataset for the documents."""
         if url not in self._cut:
-            rows = (row for at in Folder(url).tables(CUTS) for row in rows_of_ids(at, self.ids, SCHEMAS[CUTS]))
+            folder = self.members[url]
+            rows = (row for at in folder.tables(CUTS) for row in folder.rows(at, self.ids, CUTS))
             by_id = itertools.groupby(sorted(rows, key=_id), _id)
             self._cut[url] = {id_: list(some) for id_, some in by_id}
         return self._cut[url]
@@ -153,25 +165,30 @@ class DocumentsAsRead:
     def _input(self) -> dict[int, Row]:
         """The documents as they are in the input, which is read again."""
         found = dict(self.given)
-        for folder in datasets(self.url, saved=False):
+        for folder in family(self.url, saved=False):
             if left := [id_ for id_ in self.ids if id_ not in found]:
-                found |= look_up.documents(folder.url, left)
+                for id_, row in look_up.documents(folder.url, folder.own_ids(left)).items():
+                    found[id_ + folder.shift] = {**row, "id": id_ + folder.shift}
         return found
 
     @cached_property
     def _kept(self) -> dict[int, Row]:
         """The documents that Pipelines dropped and kept with `keep_dropped=True`."""
-        homes = [Folder(folder.url).kept for folder in datasets(self.url, saved=False)]
-        return {id_: row for home in homes if home.is_dataset for id_, row in self._rows(home.url).items()}
+        found: dict[int, Row] = {}
+        for folder in family(self.url, saved=False):
+            if (home := MemberFolder(folder.kept.url, folder.shift)).is_dataset:
+                self.members[home.url] = home
+                found |= self._rows(home.url)
+        return found
 
     @cached_property
     def _dropped_first(self) -> dict[int, Row]:
         """The input documents whose text no stage changed before a later step dropped them."""
         found: dict[int, Row] = {}
-        for folder in datasets(self.url, saved=False):
+        for folder in family(self.url, saved=False):
             first, ids = next(iter(folder.saved), folder), self.ids
             if first != folder:
-                dropped = {row["id"] for at in first.tables(DROPS) for row in rows_of_ids(at, ids, SCHEMAS[DROPS])}
+                dropped = {row["id"] for at in first.tables(DROPS) for row in first.rows(at, ids, DROPS)}
                 ids = [id_ for id_ in ids if id_ in dropped]
             found |= {id_: self._input[id_] for id_ in ids if id_ in self._input}
         return found

@@ -17,7 +17,7 @@ from dataprep.core.model.batch import NO_IDS
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import NOBODY, Drop, read_tables
 from dataprep.core.output.layout import DROPS, Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.lineage import MemberFolder, family
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.again import verdicts_at
 from dataprep.dedup.near.bands import least_jaccard, p_candidate
@@ -67,7 +67,7 @@ class MinHashStep:
         fields: its parameters, as the manifest states them.
     """
 
-    folder: Folder
+    folder: MemberFolder
     fit: dict[str, Any]
     label: str
     name: str
@@ -104,7 +104,7 @@ def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
 
 def minhash_steps(url: str) -> list[MinHashStep]:
     """Return every MinHash of the run in the folder `url`."""
-    found = [step for folder in datasets(url, saved=False) for step in _steps(folder)]
+    found = [step for folder in family(url, saved=False) for step in _steps(folder)]
     times = Counter(step.label for step in found)
     return [replace(step, name=_long_name(step)) if times[step.label] > 1 else step for step in found]
 
@@ -113,7 +113,7 @@ def _long_name(step: MinHashStep) -> str:
     return f"{files.name_of(step.folder.url)}/{step.label}"
 
 
-def _steps(folder: Folder) -> list[MinHashStep]:
+def _steps(folder: MemberFolder) -> list[MinHashStep]:
     described = {one["label"]: one for one in folder.sealed.stages if one["class"] == "MinHash"}
     found = []
     for fit in folder.sealed.fits:
@@ -190,13 +190,16 @@ def _other(
     for some in examples:
         some.sort(key=lambda drop: (abs((drop.similarity or 0) - threshold), drop.id))
         del some[n_examples:]
-    return OtherThreshold(threshold, recall, len(rows), back, new, sources.counts(back, new), examples)
+    counts, shift = sources.counts(back, new), np.uint64(step.folder.shift)
+    return OtherThreshold(threshold, recall, len(rows), back + shift, new + shift, counts, examples)
 
 
 def _drop(
     step: MinHashStep, id_: int, duplicate_of: int | None, similarity: float | None, dataset: str | None
 ) -> Drop:
+    shift = step.folder.shift
+    kept = duplicate_of if duplicate_of is None or dataset is not None else duplicate_of + shift
     return Drop(
-        id=id_, stage=step.label, reason="near_duplicate", duplicate_of_dataset=dataset, duplicate_of=duplicate_of,
+        id=id_ + shift, stage=step.label, reason="near_duplicate", duplicate_of_dataset=dataset, duplicate_of=kept,
         similarity=similarity, source=None, bytes=None, value=None, label=None, folder=step.folder.url,
     )  # fmt: skip

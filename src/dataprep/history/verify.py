@@ -46,6 +46,7 @@ from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 
 from .verify_models import damaged_model, kind_of
+from .verify_runs import DATA_AGAIN, RUNS, damaged_runs, is_experiment
 
 AGAIN = (
     "`dataprep verify DIR --repair PIPELINE` restores it; if another program wrote it, remove manifest.json and "
@@ -66,8 +67,8 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
-    hashes of its files; for token shards, see `verify_shards`. Documents that `dataprep prune` removed are not reported
-    as problems.
+    hashes of its files; for token shards, see `verify_shards`; for an experiment, see `damaged_runs`. Documents that
+    `dataprep prune` removed are not reported as problems.
 
     Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
     Replaced if a result was replaced while it was read.
@@ -88,7 +89,12 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
         msg = f"{url} has no finished Dataset, token shards or index; pass a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
-    return of_sets | {folder.url: _verify(folder, runner) for folder in found.values()}
+    of_data = {folder.url: _verify(folder, runner) for folder in found.values()}
+    if not is_experiment(url):
+        return of_sets | of_data
+    of_runs = {files.join(url, RUNS): bad} if (bad := damaged_runs(url)) else {}
+    again = {at: [p._replace(do=DATA_AGAIN) if p.do != STOPPED else p for p in of] for at, of in of_data.items()}
+    return of_sets | of_runs | again
 
 
 def _sets(url: str) -> list[str]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core.model.tables import SCHEMAS, AnyRow, Cut, Drop, row_object, rows_of_id
-from dataprep.core.output.layout import CUTS, DROPS, Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.model.tables import AnyRow, Cut, Drop, row_object
+from dataprep.core.output.layout import CUTS, DROPS
+from dataprep.core.output.lineage import MemberFolder, family, left_out
 from dataprep.errors import PlanError
 
 from .texts import DocumentsAsRead, pairs_of
@@ -55,7 +55,7 @@ def follow(url: str, id_: int) -> Fate:
 
     Raises PlanError if no Dataset and no drop table of the run has the document.
     """
-    folders = [folder.url for folder in datasets(url)]
+    folders = family(url)
     drops: list[Drop] = []
     current = id_
     while (drop := _drop_of(folders, current)) is not None:
@@ -68,9 +68,10 @@ def follow(url: str, id_: int) -> Fate:
             break
         current = drop.duplicate_of
     dropped = bool(drops) and drops[-1].id == current
-    survivor_in = None if dropped else next((f for f in reversed(folders) if _row(f, current) is not None), None)
+    survivor_in = None if dropped else next((f.url for f in reversed(folders) if _row(f, current) is not None), None)
     if not drops and survivor_in is None:
-        msg = f"there is no document {id_ >> 40}:{id_ & (1 << 40) - 1} in {url}; `dataprep inspect` prints ids"
+        shown = f"{id_ >> 40}:{id_ & (1 << 40) - 1}"
+        msg = f"there is no document {shown} in {url}; `dataprep inspect` prints ids. {left_out(url)}".rstrip(". ")
         raise PlanError(msg)
     return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), survivor_in)
 
@@ -95,27 +96,26 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     return DocumentsAsRead(url, [id_]).text(id_, folder, stage)
 
 
-def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
+def _drop_of(folders: Sequence[MemberFolder], id_: int) -> Drop | None:
     return next(_rows(Drop, DROPS, folders, id_), None)
 
 
-def _cuts_of(folders: Sequence[str], id_: int) -> Iterator[Cut]:
+def _cuts_of(folders: Sequence[MemberFolder], id_: int) -> Iterator[Cut]:
     return itertools.islice(_rows(Cut, CUTS, folders, id_), MOST_CUTS)
 
 
-def _rows(row: type[AnyRow], kind: str, folders: Sequence[str], id_: int) -> Iterator[AnyRow]:
+def _rows(row: type[AnyRow], kind: str, folders: Sequence[MemberFolder], id_: int) -> Iterator[AnyRow]:
     """Yield the rows about a document in the folders' tables of a kind (DROPS, CUTS), as objects of class `row`."""
     for folder in folders:
-        for url in Folder(folder).tables(kind):
-            for found in rows_of_id(url, id_, SCHEMAS[kind]):
-                yield row_object(row, found, folder=folder)
+        for url in folder.tables(kind):
+            for found in folder.rows_of_id(url, id_, kind):
+                yield row_object(row, found, folder=folder.url)
 
 
-def _row(url: str, id_: int) -> dict[str, Any] | None:
+def _row(folder: MemberFolder, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a Dataset; None if it is not there, or if `dataprep prune` removed it."""
-    folder = Folder(url)
     for shard in () if folder.is_pruned else folder.sealed.shards:
-        if shard.last_id is not None and shard.last_id >= id_:
-            for row in rows_of_id(folder.path(shard.name), id_):
+        if shard.last_id is not None and shard.last_id + folder.shift >= id_:
+            for row in folder.rows_of_id(folder.path(shard.name), id_):
                 return row
     return None

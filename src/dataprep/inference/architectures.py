@@ -14,14 +14,16 @@ from torch import Tensor
 from dataprep.errors import PlanError
 from dataprep.train import GPT, ModelConfig
 
-from . import gpt2, llama
+from . import deepseek, gemma, gpt2, llama, mixtral
 
 SIZES = frozenset({
-    "n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout",
+    "n_layers", "n_heads", "d_model", "context", "d_ff", "tied", "norm_eps", "dropout", "attention_dropout",
     "experts_used", "experts_shared", "balance", "router_z",
 })  # fmt: skip
-"""Settings of sizes, which are free in every architecture; dropout is of training alone, and the last four have no
+"""Settings of sizes, which are free in every architecture; dropouts are of training alone, and the last four have no
 effect in a model without experts."""
+ANY: Collection[Any] = frozenset({"any"})
+"""All values of a setting by layer."""
 OF_LLAMA = SIZES | {"n_kv_heads", "rope_base", "head_width", "rope_scaling", "rope_factor", "rope_context"}
 
 
@@ -32,7 +34,8 @@ class Architecture(NamedTuple):
         model_type: its name in config.json.
         wants: {setting: value} for the settings that differ from Llama's.
         free: settings that may have any value.
-        by_layer: {setting that may differ between layers: the values that it may have}.
+        by_layer: {setting that may differ between layers: the values that it may have; ANY for all}.
+        fits: function that returns whether allowed settings fit each other.
         config: function that returns the content of config.json, without the ids that begin and end a text.
         weights: function that returns {name of a weight in the file: tensor}.
     """
@@ -43,6 +46,7 @@ class Architecture(NamedTuple):
     config: Callable[[GPT], dict[str, Any]]
     weights: Callable[[GPT], dict[str, Tensor]]
     by_layer: Mapping[str, Collection[Any]] = {}
+    fits: Callable[[ModelConfig], bool] = lambda _: True
 
     def unlike(self, config: ModelConfig) -> list[str]:
         """Return the settings of a model that this architecture does not support."""
@@ -53,7 +57,8 @@ class Architecture(NamedTuple):
     def _has(self, name: str, value: Any, plain: Any) -> bool:
         """Return whether a setting has an allowed value; `plain` is the one that it has if it is not free."""
         values = value if isinstance(value, tuple) else (value,)
-        if all(one in self.by_layer.get(name, ()) for one in values):
+        allowed = self.by_layer.get(name, ())
+        if allowed is ANY or all(one in allowed for one in values):
             return True
         return not isinstance(value, tuple) and (value == plain or name in self.free)
 
@@ -100,6 +105,19 @@ PUBLISHED = (
         "gpt2", {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}, SIZES | {"biases", "rope_base"},
         gpt2.config_of, gpt2.weights,
     ),
+    Architecture(
+        "gemma3_text", {"placement": "both", "qk_norm": True, "feed_forward": "geglu"},
+        SIZES | {"n_kv_heads", "head_width", "reach", "softcap"}, gemma.config_of, gemma.weights,
+        {"pattern": ("all", "window"), "rope_base": ANY}, gemma.fits,
+    ),
+    Architecture(
+        "mixtral", {}, OF_LLAMA | {"experts"}, mixtral.config_of, mixtral.weights, fits=mixtral.fits,
+    ),
+    Architecture(
+        "deepseek_v2", {"attention": "latent", "norm_eps": deepseek.EPS},
+        SIZES - {"norm_eps"} | {"latent", "rotated_width", "head_width", "rope_base", "experts"},
+        deepseek.config_of, deepseek.weights, fits=deepseek.fits,
+    ),
 )  # fmt: skip
 
 
@@ -108,14 +126,14 @@ def architecture_of(config: ModelConfig, where: object) -> Architecture:
 
     - where: names the model in messages.
 
-    Raises PlanError if there is none, with the settings that Llama does not have.
+    Raises PlanError if there is none, with the settings that the most similar one does not have.
     """
-    for one in PUBLISHED:
-        if not one.unlike(config) and config.layer(0).sees.sinks == 0:
-            return one
-    unlike = PUBLISHED[0].unlike(config)
-    msg = (
-        f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings, or with "
-        f"those of {', '.join(dict.fromkeys(one.model_type for one in PUBLISHED[2:]))}"
-    )
-    raise PlanError(msg)
+    fitting = [one for one in PUBLISHED if one.fits(config)]
+    nearest = min(fitting, key=lambda one: len(one.unlike(config)))  # Llama, if several are as near
+    if unlike := nearest.unlike(config):
+        names = ", ".join(dict.fromkeys(one.model_type for one in PUBLISHED))
+        msg = (
+            f"{where} has {', '.join(unlike)}, which {nearest.model_type} does not have; export a model without these "
+        )
+        raise PlanError(msg + f"settings, or with those of another type ({names})")
+    return nearest

@@ -107,7 +107,7 @@ def evaluate(
         msg = f"{model} was trained with objective='span', which reorders the tokens of rows; evaluate another model"
         raise PlanError(msg)
     layout = validation_rows({"": found}, config, split)[""]
-    _, objective = for_decoder(config, found.manifest.special, found.eot)
+    _, objective = for_decoder(config, found.manifest.special, found.eot, found.vocab_size)
     with model_memory_named(gpt.device, "end other programs that use it"):
         sums = evaluate_groups(
             gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective

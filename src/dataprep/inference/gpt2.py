@@ -61,7 +61,7 @@ def config_of(model: GPT) -> dict[str, Any]:
         "layer_norm_epsilon": shape.norm_eps,
         "resid_pdrop": shape.dropout,
         "embd_pdrop": shape.dropout,
-        "attn_pdrop": 0.0,
+        "attn_pdrop": shape.attention_dropout,
         "tie_word_embeddings": shape.tied,
         "dtype": "float32",
     }

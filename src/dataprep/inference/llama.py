@@ -7,7 +7,7 @@ no biases. They differ in names; in dataprep, some projections are also rows of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -34,15 +34,17 @@ def name_of(block: int, layer: str, projection: str) -> str:
     return f"model.layers.{block}.{HOMES[layer.partition('.')[0]]}.{projection}"
 
 
-def weights(model: GPT) -> dict[str, Tensor]:
+def weights(model: GPT, name: Callable[[int, str, str], str] = name_of) -> dict[str, Tensor]:
     """Return the weights of `model` as {name in Llama's files: view, float32}, without unused rows of the vocabulary.
 
-    The model must have no LoRA layers; `load_model` returns such a model.
+    The model must have no LoRA layers; `load_model` returns such a model. Routers of experts are left out.
+
+    - name: the function that names projections.
     """
-    return dict(_weights(model))
+    return dict(_weights(model, name))
 
 
-def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
+def _weights(model: GPT, name_of: Callable[[int, str, str], str]) -> Iterator[tuple[str, Tensor]]:
     yield "model.embed_tokens.weight", model.embedding.weight[: model.vocab_size]
     yield "model.norm.weight", model.norm.get_parameter("weight")
     if model.head is not None:
@@ -57,7 +59,7 @@ def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
                     yield f"{name_of(n, layer, projection)}.bias", bias[where]
         if model.config.qk_norm:
             for name in ("q_norm", "k_norm"):
-                yield f"{name_of(n, 'attention', name)}.weight", block.get_parameter(f"attention.{name}.weight")
+                yield f"model.layers.{n}.self_attn.{name}.weight", block.get_parameter(f"attention.{name}.weight")
 
 
 @torch.no_grad()
@@ -92,7 +94,7 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
 
 def config_of(model: GPT) -> dict[str, Any]:
     """Return the content of config.json, without the ids that begin and end a text."""
-    shape = model.config
+    shape, rotation = model.config, _rotation(model.config.layer(0))
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -106,8 +108,8 @@ def config_of(model: GPT) -> dict[str, Any]:
         "hidden_act": "silu",
         "max_position_embeddings": shape.context,
         "rms_norm_eps": shape.norm_eps,
-        "rope_theta": _rotation(shape)["rope_theta"],  # of transformers 4; 5 has the next line
-        "rope_parameters": _rotation(shape),
+        "rope_theta": rotation["rope_theta"],  # of transformers 4; 5 has the next line
+        "rope_parameters": rotation,
         "attention_bias": False,
         "mlp_bias": False,
         "tie_word_embeddings": shape.tied,

@@ -90,7 +90,8 @@ class NormalizeArabizi(Stage):
 
 def _is(languages: pa.Array, language: str) -> Any:
     """Return which messages are in a language, in any spelling of its tag; bool[n]."""
-    names = pa.array(tag_of(language, "language=").spellings, pa.string())
+    tag = tag_of(language, "language=")
+    names = pa.array([*tag.spellings, *tag._replace(region="").spellings], pa.string())
     return np.asarray(pc.is_in(languages.cast(pa.string()), names)).astype(bool)
 
 

@@ -75,10 +75,12 @@ _LOGGED = re.compile(r":[0-9]{2,5}\b|/(?:8|16|24|32)\b| - ")
 
 
 def is_version(text: str, start: int, end: int) -> bool:
-    """Return whether four numbers are a program version: Chrome/120.0.0.0, lib-1.2.3.44, 5.15.0.91-generic."""
+    """Return whether four numbers are a program version or part of a phone number: lib-1.2.3.44, 07 76.91.52.46."""
     before = text[max(0, start - 24) : start]
     if _VERSION_AFTER.match(text, end) or _UNSPACED_VERSION.search(before):
         return True
+    if _PAIRS.fullmatch(text, start, end) and _LEADS.search(before):
+        return True  # 07  76.91.52.46
     if re.search(r"[0-9]/\Z", before) and not re.search(r"(?:\.[0-9]{1,3}){3}/\Z", before):
         return True  # 089/66.31.86.20
     m = _PRODUCT.search(before)
@@ -89,6 +91,10 @@ def is_version(text: str, start: int, end: int) -> bool:
     return named and _OF_HOST.isdisjoint(some)
 
 
+_PAIRS = re.compile(r"[0-9]{2}(?:\.[0-9]{2}){3}")
+_LEADS = re.compile(  # the beginning of a phone number
+    r"(?<![0-9.,:])(?:\+[0-9]{1,3}[ .]?(?:\(0\))?[0-9]{1,2}|\(?0[1-9][0-9]{0,2}\)?)[ .]{1,2}\Z"
+)
 _PRODUCT = re.compile(r"(?<![/.\w])([A-Za-z][\w.]*)[/-]\Z")  # Chrome/120.0.0.0, lib-1.2.3.44
 
 

@@ -1,4 +1,4 @@
-"""Phone numbers that a line break divides, and those on the line below their label; no other data crosses lines.
+"""Phone numbers that a line break divides, and those on the line below their label.
 
 A number is joined across one line break, with blanks around it, if its first part follows a word or begins with a +,
 and neither part is a phone number by itself. The country code with its +, an area code or a single digit may precede a
@@ -46,7 +46,7 @@ def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
     - offsets: int64[n + 1], the offsets of n texts in `data`, UTF-8 bytes.
     """
     rows = places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist()
-    pairs = [_Pair.read(start, at, stop, kind, data) for start, at, stop, kind in rows]
+    pairs = [Pair.read(start, at, stop, kind, data) for start, at, stop, kind in rows]
     pairs = [pair for pair in pairs if pair.kind == DIVIDED or is_below_label(pair.above, pair.below)]
     found, end = list[tuple[int, int]](), 0
     for k, a, b in _phones_of([pair.joined for pair in pairs]):
@@ -64,7 +64,7 @@ def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
     return found
 
 
-class _Pair(NamedTuple):
+class Pair(NamedTuple):
     """Two lines: the kind of line break, the byte offsets of their texts in the buffer, the texts, and both joined.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Pair(NamedTuple):
     joined: str
 
     @classmethod
-    def read(cls, start: int, at: int, stop: int, kind: int, data: U8) -> _Pair:
+    def read(cls, start: int, at: int, stop: int, kind: int, data: U8) -> Pair:
         """Return the lines on both sides of a line break, from a row of `places` and the UTF-8 buffer `data`."""
         first = max(start, at - REACH)
         while first < at and data[first] & 0xC0 == 0x80:

@@ -49,6 +49,7 @@ _WEAK = 2
 ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
 _PAIRS, _HIGHEST = 5, "70"  # of a lottery
 _SHORT = frozenset(("no", "nr", "nº", "n°", "№", "n", "num"))
+_FIGURES = frozenset(("numbers",))  # a phone only with a word for its owner: "my numbers", not "numbers 10 20 30 40 50"
 _FILLERS = frozenset(words(W.FILLERS))
 _OWN = frozenset(words(W.OWN))
 
@@ -184,7 +185,8 @@ def _spaced_topic(window: str, most: int, between: int) -> int:
         n += 1
         if n == most:
             break
-    return PHONES if number and number not in _SHORT and at <= between else UNKNOWN
+    is_phone = number and number not in _SHORT and number not in _FIGURES and at <= between
+    return PHONES if is_phone else UNKNOWN
 
 
 @lru_cache(maxsize=4096)

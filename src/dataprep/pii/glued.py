@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 FEWEST, MOST = 8, 15  # digits of a number to which a word may be attached
+FEWEST_CAPITALS = 4  # letters of a word in capitals before a number
 FEWEST_WORLD = 7  # after a +
 REACH = 28  # characters of such a number
 CUT = "\x1f"  # the sign that replaces the first letter of an attached word
@@ -21,6 +22,13 @@ _GLUED = re.compile(  # a word of three letters, or an extension
 )
 _GLUED_WORLD = re.compile("_?[A-Za-z]+(?![0-9A-Za-z_])|" + _GLUED.pattern)
 _NUMBER = re.compile(r"(?:\+|(?<![0-9.,:/-])\(?)[0-9](?:[ ().\-/]{0,2}[0-9])*\Z")
+_ATTACHED = re.compile(
+    r"(?<![\w@#=/\\.-])[^\W\d_]{3,}"
+    r"(?=(?:\(?0[0-9]{0,4}\)?(?:[ .-][0-9]{1,5}){1,4}|\([0-9]{1,4}\)(?:[ .-]?[0-9]{2,5}){1,4}"
+    r"|[0-9]{3,5}(?:[ .-][0-9]{2,5}){1,3}|[0-9]{2}(?:(?:[ .-][0-9]{2}){3,4}|(?:[ .-][0-9]{3}){2}))"
+    r"(?![0-9_]|[.,:/-][0-9]))"
+)
+_DIGITS_APART = re.compile("[0-9][ .)-][0-9]")
 _HEX = frozenset("abcdef")
 _AFTER = re.compile(rf"[ ,;]{{0,2}}(?:{_EXTENSION}\.?[ :]{{0,2}}|\# ?)[0-9]{{1,6}}(?![0-9A-Za-z_])", re.IGNORECASE)
 _WIDE = re.compile(  # 0612  345 678, (506)  234-5678, 0  801 23 45 67, 8  (495) 555-01-23, 1-800  123 4567
@@ -58,6 +66,22 @@ def _is_glued(text: str, end: int) -> bool:
     if word is None or not (FEWEST_WORLD if world else FEWEST) <= n <= MOST:
         return False
     return not _HEX.issuperset(word[0].lower())
+
+
+def attached(text: str) -> list[int]:
+    """Return the offsets at which a number of several groups follows a word directly: merci0172 0038 9344.
+
+    The word is not hexadecimal. It has at least three letters, of which only the first may be a capital; or four
+    capitals, if the number begins with 0. A first group of one or two digits may belong to the word instead (Author12
+    212-555-0123), unless its size suits the other groups.
+    """
+    words = _ATTACHED.finditer(text) if _DIGITS_APART.search(text) else ()
+    return [m.end() for m in words if _is_word(m[0], text[m.end() : m.end() + 2]) and not _HEX.issuperset(m[0].lower())]
+
+
+def _is_word(word: str, begins: str) -> bool:
+    """Return whether a word that is attached to a number is no code, given how the number begins."""
+    return word[1:].islower() or (len(word) >= FEWEST_CAPITALS and "0" in begins and word.isupper())
 
 
 def with_extension(text: str, end: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,7 +21,7 @@ from . import bare
 from . import candidates as C
 from .context import OTHERS, is_amount, is_counted, is_drawn, topic
 from .digit_groups import groups_of
-from .glued import parted, wide_gaps, with_extension
+from .glued import attached, parted, wide_gaps, with_extension
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
 from .signs import plain
@@ -39,6 +39,15 @@ _LEADS = ("+", "@", "=", "/", "B", "b")  # before an international number, also 
 def phones(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a line of text, as offsets in characters."""
     text = plain(text)
+    words = [at + n for n, at in enumerate(attached(text))]
+    for at in words:
+        text = f"{text[:at]} {text[at:]}"
+    for start, end in _visible(text):
+        yield start - bisect_left(words, start), end - bisect_left(words, end)
+
+
+def _visible(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each phone number in a line in which blanks separate words from numbers."""
     hidden = [] if text.isascii() else [m.span() for m in _HIDDEN.finditer(text)]
     hidden = sorted([*hidden, *wide_gaps(text)])
     if not hidden:

@@ -28,13 +28,17 @@ QUAD = r"(?!127\.)(?:[0-9]{1,3}\.){3}[0-9]{1,3}"  # an address of a machine, aft
 _MARKS = "\u0900-\u0963\u0966-\u0dff"  # the scripts of India, whose vowel signs are no \\w
 
 
+OLD = r"(?=_[A-Za-z]{3,}(?![\w.]))"  # a word after an address: joe@x.org_old
+
+
 def _email(marks: str) -> re.Pattern[str]:
     """Return the pattern of an e-mail address in which certain marks also count as letters."""
     letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
     label = rf"{letter}(?:[\w{marks}-]{{0,61}}{letter})?"
     other = rf"(?:[^\W\d_A-Za-z]|[{marks}])" if marks else r"[^\W\d_A-Za-z]"
     top = (  # one script: "a@b.com" before a Han letter; or Punycode
-        rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"
+        rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?:(?![0-9A-Za-z_-])|{OLD})|[A-Za-z]{{2,24}}(?:(?![0-9A-Za-z_])|{OLD})"
+        rf"|{other}{{2,24}}(?!\w))"
     )
     irish = rf"(?:(?:[\w{marks}][\w.+%{marks}-]{{0,40}}[._-])?[OoDd]['’])?"  # joe.o'neil
     first = rf"(?<![\w+%@{marks}]){irish}[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"

@@ -21,12 +21,14 @@ from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .broken import across
+from .broken_accounts import accounts_across
 from .kinds import INCLUDED, KINDS, PIIKind
 from .lines import every_line, find_joined
 from .only import only_phones
 from .rules import FINDERS, Match, find, with_kind
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
+ACCOUNTS = ("iban", "card")  # may also be divided by a line break, as phone numbers may
 _NUMBER = re.compile(r"\d(?:[^\w<>]{0,3}\d){4,}")  # at least five digits, with signs between
 
 
@@ -72,13 +74,13 @@ class PII(Stage):
     - api_key: keys of AWS, GitHub, GitLab, Google, Hugging Face, Slack, and sk-...
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
-    match crosses a line break (\n), except a phone number that a line break divides. A number is always replaced
-    completely, even if letters, digits or other numbers are next to it: groups of digits that are separated by single
-    signs are replaced together or not at all. Version numbers, dates, prices, ISBNs, numbers in table rows, and
-    company, order or invoice numbers after a label are not treated as phone numbers. A national number without its
-    leading 0 is found only if one of the following indicates a phone number: its grouping, a word near it ("tel.",
-    "call"), or its position as the only number of a sentence or of a text. docs/pii.md lists the rules. Names and
-    postal addresses are not detected.
+    match crosses a line break (\n), except a phone number, a card number or an IBAN that a line break divides. A number
+    is always replaced completely, even if letters, digits or other numbers are next to it: groups of digits that are
+    separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs, numbers in
+    table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A national number
+    without its leading 0 is found only if one of the following indicates a phone number: its grouping, a word near it
+    ("tel.", "call"), or its position as the only number of a sentence or of a text. docs/pii.md lists the rules. Names
+    and postal addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """
@@ -90,7 +92,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 15
+    VERSION: ClassVar[int] = 16
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
@@ -176,16 +178,18 @@ class PII(Stage):
             for a, b, kind in find(line.text, kinds[line.can], more)
         ]
         others = [m for m in of_lines if m.kind != "phone"]
-        breaks = K.suspects(offsets, data, K.byte_kinds(), K.BREAK) if "phone" in common else np.empty((0, 4), np.int64)
+        breaks = K.suspects(offsets, data, K.byte_kinds(), wanted | K.BREAK)
+        for kind in [k for k in common if k in ACCOUNTS]:
+            others = with_kind(others, accounts_across(breaks, offsets, data, kind, FINDERS[kind]), kind)
         found = with_kind(others, only_phones(offsets, data) if "phone" in common else [], "phone")
-        found = with_kind(found, across(breaks, offsets, data), "phone")
+        found = with_kind(found, across(breaks, offsets, data) if "phone" in common else [], "phone")
         found = with_kind(found, [m[:2] for m in of_lines if m.kind == "phone"], "phone")
         yield from _in_texts(found, offsets)
 
 
 def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iterator[_Span]:
     """Yield the matches of some of KINDS, in order; each kind is searched for at once in all lines that may have it."""
-    wanted |= K.BREAK if "phone" in kinds else 0
+    wanted |= K.BREAK if "phone" in kinds or "card" in kinds else 0
     rows, found = K.suspects(offsets, data, K.byte_kinds(), wanted), list[Match]()
     for kind in kinds:
         if kind == "phone":
@@ -195,6 +199,8 @@ def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iter
         if len(some):
             spans = find_joined(data, some[:, 1], some[:, 2], FINDERS[kind])
             found = with_kind(found, map(tuple, spans.tolist()), kind)
+        if kind in ACCOUNTS:
+            found = with_kind(found, accounts_across(rows, offsets, data, kind, FINDERS[kind]), kind)
     yield from _in_texts(found, offsets)
 
 

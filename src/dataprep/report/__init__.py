@@ -76,8 +76,9 @@ def render(summary: RunSummary) -> str:
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f'<title>{name}: report of a run</title><meta name="dataprep-keys" content="{keys}"><style>{style}</style>'
         "</head><body>"
-        f'<header><h1 dir="auto">{name}</h1><p>What this run read, what it removed and why, and what it made.'
-        f'</p>{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
+        f'<header><h1 dir="auto">{name}</h1><p>What this run read, what it removed and why, and what it made. '
+        f'{text(summary.left_out)}</p>'
+        f'{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
         f"<main>{body}</main><footer>dataprep {__version__} · <code>dataprep why DIR ID</code> explains any "
         "document, <code>dataprep clusters DIR</code> shows duplicates "
         f"and the documents that were kept for them</footer><script>{script}</script></body></html>\n"

@@ -74,7 +74,7 @@ def funnel(summary: RunSummary) -> str:
 def _branches(summary: RunSummary) -> str:
     """Return a list of the Datasets and their inputs, as HTML; "" if each was made from the one before it."""
     urls = list(summary.inputs)
-    if list(summary.inputs.values()) == [[], *([url] for url in urls[:-1])]:
+    if [list(some) for some in summary.inputs.values()] == [[], *([url] for url in urls[:-1])]:
         return ""
     lines = []
     for url, inputs in summary.inputs.items():

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from dataclasses import replace as replace_
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from rich.filesize import decimal
 
 from dataprep.core.inputs.origin import origin_of
+from dataprep.core.model.batch import NO_IDS, Ids
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.output import forget_list, owned
 from dataprep.core.output.commit import Output, Wanted, Work
@@ -143,7 +145,7 @@ class SuffixIndex:
         Raises StaleOutput if `out` contains other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
-        url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
+        url, key = place_of(_local(out), runner), _key(docs)
         around = [home.url for home in _homes(docs) if files.real(url) == files.real(home.path(OWN))]
         if not around:
             check_apart(docs, url)
@@ -192,6 +194,19 @@ class SuffixIndex:
             if room > 0 and last > first:
                 hits += [_hit(shard, at, text, len(query), context) for at in shard.places(first, last, room)]
         return hits
+
+    def documents(self, text: str) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Return the ids of the documents that contain a text, uint64[n], ascending, and the occurrences, int64[n].
+
+        Raises PlanError if the text is empty.
+        """
+        query, found = _query(text), [NO_IDS]
+        for shard in self.shards:
+            rows = np.searchsorted(shard.starts, shard.suffixes[slice(*shard.span(query))], "right") - 1
+            if len(rows) and rows.min() < 0:
+                raise shard.damaged(SUFFIXES)
+            found.append(shard.docs["id"][rows].astype(np.uint64))
+        return np.unique(np.concatenate(found), return_counts=True)
 
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
         """Return the longest passage of whole characters that `text` shares with the corpus.
@@ -249,6 +264,21 @@ def is_index(url: str) -> bool:
     """Return whether a folder has a finished search index, which may be damaged."""
     folder = Folder(url)
     return folder.is_sealed and (found := folder.recipe) is not None and found.kind == KIND
+
+
+def own_index(docs: Dataset) -> SuffixIndex | None:
+    """Return the index in the folder of a sealed Dataset; None if there is none, or if it is of other documents."""
+    url = Folder(str(docs.url)).path(OWN)
+    if not files.is_local(url) or not is_index(url):
+        return None
+    found = SuffixIndex.open(url)
+    forgotten = forget_list.digest(forget_list.wanted(shards_of_datasets(docs)))
+    is_current = (found.manifest.key, found.manifest.forgotten) == (_key(docs), forgotten)
+    return found if is_current else None
+
+
+def _key(docs: Dataset) -> str:
+    return key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
 
 
 def index_manifest(url: str) -> IndexManifest:

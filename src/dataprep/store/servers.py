@@ -20,6 +20,7 @@ if sys.version_info < (3, 11):
     from fsspec.exceptions import FSTimeoutError
 
     LOST = (*LOST, FSTimeoutError)
+NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)  # after which a task is repeated
 TRY_AGAIN = (408, 425, 429)  # status codes for requests that came too late, too early or too often
 
 

@@ -78,6 +78,16 @@ class SpillWriter:
         if held:
             self.write(sections(held))
 
+    def write_bytes(self, sizes: npt.NDArray[np.int64], pieces: Iterable[Any]) -> None:
+        """Write one segment from bytes: `pieces` yields the bytes of all sections, cut anywhere.
+
+        - sizes: the size of each section in bytes.
+        """
+        self.offsets += (self.offsets[-1] + np.cumsum(sizes)).tolist()
+        self.segments += 1
+        for piece in pieces:
+            self.f.write(piece)
+
     def close(self) -> None:
         """Write the end of the file: the table of offsets, and the numbers of segments and sections."""
         self.f.write(np.array(self.offsets, np.int64).tobytes())
@@ -123,10 +133,13 @@ class Spill:
 
         - last: None for section `first` only.
         """
-        last = first + 1 if last is None else last
-        self.f.seek(self.table + 8 * (segment * self.n_sections + first))
-        offsets = np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
+        offsets = self.offsets(segment, first, first + 1 if last is None else last)
         return int(offsets[0]), int(offsets[-1])
+
+    def offsets(self, segment: int, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the offsets in the file of sections `first` to `last - 1` of a segment, and of their end."""
+        self.f.seek(self.table + 8 * (segment * self.n_sections + first))
+        return np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
         """Return the data of sections `first` to `last - 1` of a segment as one array of `dtype`.
@@ -135,6 +148,12 @@ class Spill:
         """
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)
+
+    def divided(self, segment: int, first: int, last: int, step: int, dtype: Any) -> list[npt.NDArray[Any]]:
+        """Return the data of sections `first` to `last - 1` as arrays of `step` sections each, from one read."""
+        ends = self.offsets(segment, first, last)[::step]
+        data = self.bytes(int(ends[0]), int(ends[-1]))
+        return [data[low:high].view(dtype) for low, high in itertools.pairwise((ends - ends[0]).tolist())]
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """Return the bytes `start` to `stop - 1` of the file, uint8."""

@@ -25,10 +25,10 @@ class TorchRows(Dataset[dict[str, Tensor]]):
     """The training samples of a run as a dataset for `torch.utils.data.DataLoader`; do not shuffle it again.
 
     Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. The target of an input is the
-    next token id, or -100 if that token is not learned. If the documents in a row do not attend to each other, the dict
-    also has `document` (index of the input's document in its row) and `position` (the input's offset in its document).
-    If the objective has prefixes, the dict also has `prefix` (whether the input is part of a prefix). There are
-    `epochs` times as many items as training rows.
+    next token id, or for "mlm" that of the input itself; -100 is not learned. If the documents in a row do not attend
+    to each other, the dict also has `document` (index of the input's document in its row) and `position` (the input's
+    offset in its document). If the objective has prefixes, the dict also has `prefix` (whether the input is part of a
+    prefix). There are `epochs` times as many items as training rows.
 
     The order of items does not depend on the number of workers. Workers receive paths and read the shards themselves.
     Resume a run that stopped after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.

@@ -28,7 +28,7 @@ from .distributed import World
 from .micro_batch import find_micro_batch
 from .model.gpt import GPT
 from .model.rules import Rule
-from .optim import adamw
+from .optim import optimizer_of
 from .preference import Preference, has_own_reference
 from .run import METRICS, TOKENIZER, Run
 from .scaling import Scaler
@@ -89,7 +89,7 @@ def begin(
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
                 each.stream = stream_of(each, by_block=by_block)  # type: ignore[method-assign]
-    optimizer, val = adamw(model, config, world), {} if config.dpo else validation_rows(sets, config)
+    optimizer, val = optimizer_of(model, config, world), {} if config.dpo else validation_rows(sets, config)
     spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
     run = Run(
         config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,

@@ -8,14 +8,17 @@ from typing import Any
 
 from dataprep.errors import PlanError
 
+from .refusals import refuse_settings
 from .shape import ModelConfig, in_range, is_a, plain_fields, positive
 
 SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PACKED = ("bestfit", "padded", "cut")
 LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
-OBJECTIVES = ("next", "prefix", "span")
-"""Training objectives of a decoder (see `objectives`)."""
+OPTIMIZERS = ("adamw", "muon")
+"""Optimisers (see `optim`)."""
+OBJECTIVES = ("next", "prefix", "span", "mlm")
+"""Training objectives (see `objectives`)."""
 ON_SPIKE = ("report", "skip", "rollback")
 """What to do about a step whose loss is far above those before it (see `spikes`)."""
 BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
@@ -60,8 +63,8 @@ class TrainConfig:
             "contiguous".
         weights: {set of shards: weight}; the rows of the sets are mixed in these proportions. None: in proportion to
             their numbers of rows.
-        objective: the learning objective, "next" (the next token), "prefix" or "span" (see `objectives`).
-        corruption: for "span", the fraction of tokens that are hidden.
+        objective: the learning objective, "next" (the next token), "prefix", "span" or "mlm" (see `objectives`).
+        corruption: for "span" and "mlm", the fraction of tokens that are hidden.
         mean_span: for "span", the mean number of tokens per hidden span.
         steps: the number of optimiser steps; None: one pass over the tokens.
         batch: the number of rows per step.
@@ -75,7 +78,8 @@ class TrainConfig:
             share `decay` of the steps) or "constant".
         decay: the share of the steps, at the end of the run, in which "wsd" lowers the learning rate.
         final_lr: the last learning rate, as a fraction of `lr`.
-        weight_decay: the weight decay of AdamW.
+        optimizer: "adamw"; or "muon", by which the matrices of blocks are trained, and the other weights by AdamW.
+        weight_decay: the weight decay of matrices and embeddings.
         betas: the two decay rates of AdamW's moments.
         clip: the maximum gradient norm; 1e9 disables clipping.
         seed: the seed of all random numbers.
@@ -114,7 +118,7 @@ class TrainConfig:
     objective: str = "next"
     """One of `OBJECTIVES`."""
     corruption: float = 0.15
-    """Share of the tokens that span corruption hides (Raffel et al. 2020)."""
+    """Share of the tokens that span corruption hides (Raffel et al. 2020), or that a masked language model predicts."""
     mean_span: float = 3.0
     """Tokens in one hidden span, on average."""
     steps: int | None = None
@@ -136,6 +140,8 @@ class TrainConfig:
     """Learning rate at the end, as a share of `lr` (not for constant)."""
     decay: float = 0.2
     """Share of the steps in which wsd lowers the learning rate."""
+    optimizer: str = "adamw"
+    """One of `OPTIMIZERS`."""
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
@@ -220,7 +226,7 @@ class TrainConfig:
     @property
     def has_dropout(self) -> bool:
         """Whether training draws random numbers for dropout."""
-        return self.lora_dropout > 0 or self.model.dropout > 0
+        return max(self.lora_dropout, self.model.dropout, self.model.attention_dropout) > 0
 
     @property
     def lora_scale(self) -> float:
@@ -230,6 +236,7 @@ class TrainConfig:
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {
             "schedule": SCHEDULES,
+            "optimizer": OPTIMIZERS,
             "dtype": ("auto", "float32", "bfloat16", "float16"),
         }
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS, "on_spike": ON_SPIKE}
@@ -241,29 +248,7 @@ class TrainConfig:
             if not any(type(one) is type(value) and one == value for one in allowed):  # 1 is not True
                 msg = f"{name}={value!r} must be one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
-        if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
-            msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
-            raise PlanError(msg)
-        if self.dpo is not None and (self.layout, self.objective, self.weights, self.masks) != (
-            "cut",
-            "next",
-            None,
-            True,
-        ):
-            msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
-            raise PlanError(msg)
-        if self.objective != "next" and not self.model.has_scores:
-            msg = f"objective={self.objective!r} has prefixes, which linear attention cannot read; set objective=next"
-            raise PlanError(msg)
-        if self.dpo is not None and self.model.dropout:
-            msg = "dpo compares the model with itself, without dropout: set model.dropout=0"
-            raise PlanError(msg)
-        if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
-            msg = (
-                f"dpo reads pairs: batch={self.batch} and micro_batch={self.micro_batch} must be even numbers, since a "
-                "pair has two rows"
-            )
-            raise PlanError(msg)
+        refuse_settings(self)
         targets: Any = self.lora_targets
         known = (*PROJECTIONS, *OTHER_PROJECTIONS, EMBEDDING)
         if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):

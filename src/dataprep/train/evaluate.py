@@ -121,7 +121,10 @@ def evaluate_groups(
             if groups is None:
                 sums += facts.sum(0)
             else:
-                group_BT = groups[layout.documents(numbers)].astype(np.int64)
+                document_BT = layout.documents(numbers)
+                if rows.targets is not None:  # those of the inputs themselves, not of the next ones
+                    document_BT = np.concatenate([document_BT[:, :1], document_BT[:, :-1]], axis=1)
+                group_BT = groups[document_BT].astype(np.int64)
                 sums.index_add_(0, torch.from_numpy(group_BT).flatten().to(device), facts)
     world.add_up([sums])
     return [LossSum(int(n), nats, text, int(size)) for n, nats, text, size in sums.tolist()]

@@ -74,6 +74,9 @@ def check_max_tokens(max_tokens: int) -> None:
 
 
 def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
+    if model.rule.fills:
+        msg = "this model was trained with objective='mlm' to fill in masked tokens, so it cannot generate text"
+        raise PlanError(msg)
     try:
         ids = [index(token) for token in prompt]
     except TypeError as e:

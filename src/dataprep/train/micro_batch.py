@@ -15,7 +15,7 @@ from .data.sets import Loader
 from .device import is_memory, memory_named
 from .distributed import ALONE, World
 from .model.gpt import GPT
-from .optim import adamw, step_once
+from .optim import optimizer_of, step_once
 
 SPARE = 0.05
 """Share of a GPU's memory that a step must leave free: later steps divide the memory in another way."""
@@ -94,7 +94,7 @@ def _fits(model: GPT, loader: Loader, config: TrainConfig, world: World) -> bool
 def _two_steps(model: GPT, loader: Loader, config: TrainConfig, world: World) -> None:
     """Make two steps of two micro-batches; the second starts with gradients and moments in memory."""
     spare = _spare(model.device)
-    rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), adamw(model, config, world)
+    rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), optimizer_of(model, config, world)
     for _ in range(2):
         step_once(model, optimizer, rows, 0.0, config)
     del spare

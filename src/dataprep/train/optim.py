@@ -1,4 +1,4 @@
-"""Optimisation: AdamW, in which only some parameters have weight decay, and one training step."""
+"""Optimisation: the optimiser of a model, in which only some parameters have weight decay, and one training step."""
 
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
@@ -19,31 +19,39 @@ from .distributed import ALONE, World
 from .gradients import GradientSums
 from .loss import token_nats, token_nats_and_more
 from .model.gpt import GPT
+from .muon import MuonAndAdamW, hidden_of
 from .preference import Preference
 from .roles import roles
 from .scaling import OVERFLOW, Scaler
-from .sharded import ShardedAdamW
+from .sharded import MOMENTS, ShardedAdamW
 
 DECAYED = ("matrix", "embedding")
 REDUCED = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def adamw(model: nn.Module, config: TrainConfig, world: World = ALONE) -> torch.optim.AdamW:
-    """Return the optimiser AdamW (Loshchilov and Hutter 2019) for the parameters of `model` that are not frozen.
+def optimizer_of(model: GPT, config: TrainConfig, world: World = ALONE) -> torch.optim.AdamW:
+    """Return the optimiser for the parameters of `model` that are not frozen.
 
-    Only parameters whose role (such as "matrix" or "norm") is in `DECAYED` have weight decay. If
-    `config.shard_optimizer`, its moments are divided among the processes of `world`.
+    With `config.optimizer` "adamw", all are updated by AdamW (Loshchilov and Hutter 2019); with "muon", the matrices of
+    blocks by Muon (`MuonAndAdamW`), and the others by AdamW. Only parameters whose role (such as "matrix" or "norm") is
+    in `DECAYED` have weight decay. If `config.shard_optimizer`, the moments of AdamW are divided among the processes of
+    `world`.
     """
     role_of, params = roles(model), {n: p for n, p in model.named_parameters() if p.requires_grad}
-    groups = [
-        {"params": [p for n, p in params.items() if role_of[n] in DECAYED], "weight_decay": config.weight_decay},
-        {"params": [p for n, p in params.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},
-    ]
     fused = next(iter(params.values())).device.type in {"cuda", "cpu"}  # one kernel; on the CPU a fifth of the time
+    hidden = hidden_of(model) if config.optimizer == "muon" else []
+    others = {n: p for n, p in params.items() if not any(p is h.weight for h in hidden)}
+    groups = [
+        {"params": [p for n, p in others.items() if role_of[n] in DECAYED], "weight_decay": config.weight_decay},
+        {"params": [p for n, p in others.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},
+    ]
     betas = (float(config.betas[0]), float(config.betas[1]))  # torch refuses whole numbers
+    how: dict[str, Any] = {"lr": config.lr, "betas": betas, "fused": fused}
+    if hidden:
+        return MuonAndAdamW(groups, hidden, config.weight_decay, **how)
     if config.shard_optimizer and world.ranks > 1:
-        return ShardedAdamW(groups, world, lr=config.lr, betas=betas, fused=fused)
-    return torch.optim.AdamW(groups, lr=config.lr, betas=betas, fused=fused)
+        return ShardedAdamW(groups, world, **how)
+    return torch.optim.AdamW(groups, **how)
 
 
 def take_moments(optimizer: torch.optim.AdamW, saved: Mapping[str, Any], path: Path) -> None:
@@ -54,24 +62,30 @@ def take_moments(optimizer: torch.optim.AdamW, saved: Mapping[str, Any], path: P
 
     Raises CorruptShard if the moments are of other parameters.
     """
+    state, forms = saved.get("state"), _forms(optimizer)
+    moments = [state.get(i) for i in range(len(forms))] if isinstance(state, dict) else []
+    if len(moments) != len(forms) or not all(map(_have, moments, forms)):
+        raise rejected(path, "its optimizer has not the moments of this model")
+    groups = torch.optim.AdamW.state_dict(optimizer)["param_groups"]
+    optimizer.load_state_dict({"state": {i: moments[i] for i in range(len(forms))}, "param_groups": groups})
+
+
+def _forms(optimizer: torch.optim.AdamW) -> list[dict[str, tuple[int, ...]]]:
+    """Return the shape of each of the moments of each parameter, in the order of `state_dict`."""
     if isinstance(optimizer, ShardedAdamW):
         parameters = [share.parameter for share in optimizer.shares]
     else:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    state = saved.get("state")
-    moments = [state.get(i) for i in range(len(parameters))] if isinstance(state, dict) else []
-    if len(moments) != len(parameters) or not all(map(_are_of, moments, parameters)):
-        raise rejected(path, "its optimizer has not the moments of this model")
-    groups = torch.optim.AdamW.state_dict(optimizer)["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    found = [{"step": (), **dict.fromkeys(MOMENTS, tuple(p.shape))} for p in parameters]
+    hidden = optimizer.hidden if isinstance(optimizer, MuonAndAdamW) else []
+    return [*found, *({"momentum_buffer": tuple(h.own.shape)} for h in hidden)]
 
 
-def _are_of(moments: Any, parameter: Tensor) -> bool:
-    """Return whether these are AdamW's moments of a parameter, and the number of its steps."""
-    shapes = {"step": (), "exp_avg": tuple(parameter.shape), "exp_avg_sq": tuple(parameter.shape)}
-    if not isinstance(moments, dict) or moments.keys() != shapes.keys():
+def _have(moments: Any, form: Mapping[str, tuple[int, ...]]) -> bool:
+    """Return whether moments are tensors of these shapes."""
+    if not isinstance(moments, dict) or moments.keys() != form.keys():
         return False
-    return all(isinstance(moments[name], Tensor) and tuple(moments[name].shape) == shapes[name] for name in shapes)
+    return all(isinstance(moments[name], Tensor) and tuple(moments[name].shape) == form[name] for name in form)
 
 
 def step_once(
@@ -88,7 +102,7 @@ def step_once(
       number with the sums of the gradients; until then, they divide by the largest possible number. A batch without a
       target has loss 0 and no gradient. The model's other losses (`GPT.outputs`) contribute gradients, weighted by the
       targets of each micro-batch, but are not included in the returned loss. If loss or norm is not finite, weights and
-      AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
+      the moments do not change; neither do they if the loss is above `limit`, a scalar.
     - notes: 1-D float32, numbers to replace by their sums over all processes, in the same exchange.
     - pairs: the loss of preference tuning, whose targets are pairs of rows; None: the loss of each token.
     - scaler: the loss scaler of float16; if a scaled gradient overflows, the norm is `scaling.OVERFLOW`, and weights

@@ -153,9 +153,9 @@ class Pattern(NamedTuple):
 
 PATTERNS = {
     "all": Pattern(),
-    "window": Pattern(lambda q, k, sees: q - k < sees.reach, is_band=True),
+    "window": Pattern(lambda q, k, sees: abs(q - k) < sees.reach, is_band=True),
     "chunk": Pattern(lambda q, k, sees: q // sees.reach == k // sees.reach),
-    "dilated": Pattern(lambda q, k, sees: (q - k < sees.reach) & ((q - k) % sees.stride == 0)),
+    "dilated": Pattern(lambda q, k, sees: (abs(q - k) < sees.reach) & ((q - k) % sees.stride == 0)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reject model settings that are each valid but contradict each other, with a sentence that states the reason."""
+"""Reject settings that are each valid but contradict each other, with a sentence that states the reason."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from .parts import ATTENTIONS, PATTERNS
 
 Layer: TypeAlias = Any
 """A `ModelConfig` of one layer."""
+Settings: TypeAlias = Any
+"""A `TrainConfig`."""
 
 LAYER: list[tuple[Callable[[Layer], bool], str]] = [
     (
@@ -50,6 +52,10 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         "attention={c.attention!r} has no scores, which positions={c.positions!r} change; set positions=learned",
     ),
     (
+        lambda c: not ATTENTIONS[c.attention].has_scores and c.attention_dropout > 0,
+        "attention={c.attention!r} has no weights that attention_dropout={c.attention_dropout} sets to 0; set it to 0",
+    ),
+    (
         lambda c: c.experts != 0 and c.experts < c.experts_used,
         "experts={c.experts} must be at least experts_used={c.experts_used}, or 0 for a layer without experts",
     ),
@@ -79,6 +85,42 @@ MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
 ]
 """(whether a model of these different layers is refused, the sentence)."""
 
+SETTINGS: list[tuple[Callable[[Settings], bool], str]] = [
+    (
+        lambda c: c.objective == "span" and (c.layout != "contiguous" or bool(c.mask_documents)),
+        "objective='span' needs running text: set layout='contiguous' and mask_documents=False",
+    ),
+    (
+        lambda c: c.objective != "next" and not c.model.has_scores,
+        "objective={c.objective!r} has prefixes, which linear attention cannot read; set objective=next",
+    ),
+    (
+        lambda c: c.objective == "mlm" and any(layer.positions == "t5" for layer, _ in c.model.kinds()),
+        "objective='mlm' reads in both directions, and positions='t5' has scores for one; set another, such as rope",
+    ),
+    (
+        lambda c: c.dpo is not None and (c.layout, c.objective, c.weights, c.masks) != ("cut", "next", None, True),
+        "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out",
+    ),
+    (
+        lambda c: c.dpo is not None and bool(c.model.dropout or c.model.attention_dropout),
+        "dpo compares the model with itself, without dropout: set model.dropout=0 and model.attention_dropout=0",
+    ),
+    (
+        lambda c: c.dpo is not None and bool(c.micro_batch == "auto" or c.batch % 2 or c.rows % 2),
+        "dpo reads pairs: batch={c.batch} and micro_batch={c.micro_batch} must be even numbers, as a pair has two rows",
+    ),
+    (
+        lambda c: c.optimizer == "muon" and c.lora is not None,
+        "optimizer='muon' needs whole matrices, which lora={c.lora} trains in two parts; set optimizer=adamw",
+    ),
+    (
+        lambda c: c.optimizer == "muon" and c.shard_optimizer,
+        "optimizer='muon' needs whole matrices, which shard_optimizer=True divides; set one of the two",
+    ),
+]
+"""(whether the settings of a run are refused, the sentence)."""
+
 
 def refuse(layers: Sequence[Layer]) -> None:
     """Raise PlanError if settings of a model contradict each other.
@@ -92,3 +134,10 @@ def refuse(layers: Sequence[Layer]) -> None:
     for are_refused, sentence in MODEL:
         if are_refused(layers):
             raise PlanError(sentence.format(c=layers[0]))
+
+
+def refuse_settings(config: Settings) -> None:
+    """Raise PlanError if settings of a training run contradict each other."""
+    for is_refused, sentence in SETTINGS:
+        if is_refused(config):
+            raise PlanError(sentence.format(c=config))

@@ -146,6 +146,8 @@ class ModelConfig:
         embedding_norm: whether the vectors of tokens are normalised before the first block.
         head_width: the width of a head; None: d_model / n_heads.
         dropout: the share of the vectors of tokens, and of each layer's output, that is set to 0 in training.
+        attention_dropout: the share of the weights of attention that is set to 0 in training; scores of masked rows
+            are then stored as on the CPU, since FlexAttention does not support it.
         softcap: scores of the next token become softcap * tanh(score / softcap), which is below softcap (Gemma 2);
             None: scores are unchanged.
     """
@@ -182,6 +184,7 @@ class ModelConfig:
     embedding_norm: bool = False
     head_width: int | None = None
     dropout: float = 0.0
+    attention_dropout: float = 0.0
     softcap: float | None = None
     experts: PerLayer = 0
     experts_used: int = 2
@@ -200,6 +203,7 @@ class ModelConfig:
             positive(name, getattr(self, name), optional=True)
         in_range(self, "norm_eps", 1e-12, 0.1)
         in_range(self, "dropout", 0, 0.9)
+        in_range(self, "attention_dropout", 0, 0.9)
         in_range(self, "balance", 0, 10)
         in_range(self, "router_z", 0, 10)
         if self.softcap is not None:

@@ -140,7 +140,13 @@ def _widths(config: ModelConfig) -> int | list[int]:
 def _weightless(config: ModelConfig) -> set[str]:
     """Return the settings that no weight depends on."""
     every = [layer.position for layer, _ in config.kinds()]
-    free = {name for position in every for name in position.by} | {"reach", "dropout", "balance", "router_z"}
+    free = {name for position in every for name in position.by} | {
+        "reach",
+        "dropout",
+        "attention_dropout",
+        "balance",
+        "router_z",
+    }
     return free if any(position.by_context for position in every) else free | {"context"}
 
 

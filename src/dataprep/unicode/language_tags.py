@@ -1,13 +1,17 @@
 """Language tags (BCP 47) with script and region, in both spellings: `ary-Latn` and `ary_Latn`.
 
-A tag has a language of two or three letters (ISO 639), and may have a script of four letters (ISO 15924) and a region
-of two letters or three digits. `fra` means `fr`. Case does not matter.
+A tag has a language of two or three letters, and may have a script of four letters, a region of two letters or three
+digits, and variants and extensions, which are ignored. All subtags must be registered; `languages.txt`, which
+scripts/make_languages.py writes, lists them. `fra` means `fr`, and `arb` (Standard Arabic) means `ar`. The usual script
+of a language may be left out: `fra_Latn` means `fr`. Case does not matter.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 from dataprep.errors import PlanError
@@ -28,11 +32,36 @@ uk ukr ur urd uz uzb ve ven vi vie vo vol wa wln wo wol xh xho yi yid yo yor za 
 """
 SHORT = dict(zip(_TWO.split()[1::2], _TWO.split()[::2], strict=True))
 LONG = {two: three for three, two in SHORT.items()}
-_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|[0-9]{3}))?")
+_TAG = re.compile(
+    r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|[0-9]{3}))?"
+    r"((?:[-_](?:[A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))*)(?:[-_][A-Za-z0-9](?:[-_][A-Za-z0-9]{2,8})+)*"
+)
+
+
+@cache
+def _registry() -> dict[str, frozenset[str]]:
+    """Return the registered subtags by kind, and the languages that are usually written in each script."""
+    text = resources.files(__package__).joinpath("languages.txt").read_text("utf-8").replace("\n ", " ")
+    lines = [line.split(": ", 1) for line in text.splitlines()[1:]]
+    return {kind: frozenset(some.split()) for kind, some in lines if kind != "replaced"}
+
+
+@cache
+def _replaced() -> dict[str, str]:
+    """Return the language that replaces each of some languages: `iw` is now `he`, `arb` is the main form of `ar`."""
+    text = resources.files(__package__).joinpath("languages.txt").read_text("utf-8").replace("\n ", " ")
+    some = next(line.split()[1:] for line in text.splitlines() if line.startswith("replaced: "))
+    return dict(zip(some[::2], some[1::2], strict=True))
 
 
 class Tag(NamedTuple):
-    """A language tag: language (shortest code, lower case), script such as "Latn" or "", and region or ""."""
+    """A language tag.
+
+    Attributes:
+        language: its shortest code, in lower case.
+        script: such as "Latn"; "" if it is the usual one of the language, or not known.
+        region: such as "MA", or "".
+    """
 
     language: str
     script: str = ""
@@ -40,22 +69,34 @@ class Tag(NamedTuple):
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The tag with `-`, with `_`, and with `_` and three letters for the language: fr-Latn, fr_Latn, fra_Latn."""
-        rest = [part for part in (self.script, self.region) if part]
-        long = LONG.get(self.language, self.language)
-        return tuple(dict.fromkeys(("-".join([self.language, *rest]), "_".join([self.language, *rest]),
-                                    "_".join([long, *rest]), "-".join([long, *rest]))))  # fmt: skip
+        """The tag with `-` and `_`, with each code of its language, with and without its usual script.
+
+        The first ones are fr, fr_Latn, fra and fra_Latn for French.
+        """
+        codes = (self.language, LONG.get(self.language, self.language),
+                 *sorted(old for old, new in _replaced().items() if new == self.language))  # fmt: skip
+        usual = [kind for kind, some in _registry().items() if kind[0].isupper() and self.language in some]
+        scripts = [self.script] if self.script else ["", *usual]
+        some = [[part for part in (code, script, self.region) if part] for code in codes for script in scripts]
+        return tuple(dict.fromkeys(sign.join(parts) for sign in "_-" for parts in some))
 
 
 def parse_tag(text: str) -> Tag | None:
-    """Return the parts of a language tag; None if the text is not one, or its two-letter language is not listed."""
+    """Return the parts of a language tag; None if the text is not one, or has a part that is not registered."""
     found = _TAG.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return None
+    known = _registry()
     language = SHORT.get(found[1].lower(), found[1].lower())
-    if len(language) == 2 and language not in LONG:
+    script, region = (found[2] or "").title(), (found[3] or "").upper()
+    given = {"language": language, "script": script, "region": region}
+    if any(part and part not in known[kind] for kind, part in given.items()):
         return None
-    return Tag(language, (found[2] or "").title(), (found[3] or "").upper())
+    if not known["variant"].issuperset(re.findall("[a-z0-9]+", found[4].lower())):
+        return None
+    language = _replaced().get(language, language)
+    is_usual = script in known and language in known[script]
+    return Tag(language, "" if is_usual else script, region)
 
 
 def tag_of(text: str, where: str, otherwise: str = "") -> Tag:
@@ -67,13 +108,19 @@ def tag_of(text: str, where: str, otherwise: str = "") -> Tag:
     """
     tag = parse_tag(text)
     if tag is None:
-        msg = f"{where}{text!r} must be a language tag, such as 'fr', 'ary' or 'ary_Latn'{otherwise}"
+        msg = f"{where}{text!r} must be a registered language tag, such as 'fr', 'ary' or 'ary_Latn'{otherwise}"
         raise PlanError(msg)
     return tag
 
 
 def known_as(text: str, names: Iterable[str]) -> str:
-    """Return the name that is the same language tag as `text`, in any spelling; `text` if there is none."""
+    """Return the name that is the same language tag as `text`, in any spelling; `text` if there is none.
+
+    A name without a region is the same as one with a region, unless a name has this region.
+    """
     known = list(names)
     tag = None if text in known else parse_tag(text)
-    return text if tag is None else next((name for name in known if parse_tag(name) == tag), text)
+    if tag is None:
+        return text
+    tags = {parse_tag(name): name for name in reversed(known)}
+    return tags.get(tag) or tags.get(tag._replace(region="")) or text

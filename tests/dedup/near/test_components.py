@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataprep.dedup.near import components as C
+from dataprep.dedup.near import key_sources as K
 from dataprep.dedup.near.gather import MAX_PARTITIONS, PARTITION_BYTES, n_partitions
 
 pairs = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=25)
@@ -77,14 +78,14 @@ def test_edges_join_documents_of_one_key(keys, new):
 @pytest.mark.parametrize("bands", [1, 26])
 def test_ranges_cover_every_key_once(monkeypatch, n_docs, bands):
     """Tasks are numbered, take each top byte of each band once, and sort no more keys than fit."""
-    monkeypatch.setattr(C, "MATCH_RECORDS", 40)
-    ranges = C.key_ranges(n_docs, bands)
+    monkeypatch.setattr(K, "MATCH_RECORDS", 40)
+    ranges = K.key_ranges(n_docs, bands)
     assert [r.number for r in ranges] == list(range(len(ranges)))
     covered = Counter((b, byte) for r in ranges for b in range(*r.bands) for byte in range(*r.buckets))
     assert set(covered.values()) == {1}
-    assert len(covered) == bands * C.BUCKETS
+    assert len(covered) == bands * K.BUCKETS
     widest = max(r.buckets[1] - r.buckets[0] for r in ranges)
-    assert widest == 1 or n_docs * widest <= 40 * C.BUCKETS
+    assert widest == 1 or n_docs * widest <= 40 * K.BUCKETS
     assert all((r.bands[1] - r.bands[0]) * n_docs <= max(40, n_docs) for r in ranges)
     if n_docs <= 40:
         assert len(ranges) == -(-bands // (40 // max(1, n_docs)))

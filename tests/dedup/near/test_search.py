@@ -11,7 +11,9 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.model.estimator import Estimator
+from dataprep.dedup.near import gather
 from dataprep.read import parts as plan
+from dataprep.store import shuffle
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +67,12 @@ def test_returned_stages_keep_the_laws(tmp_path) -> None:
         }
 
 
-def test_runners_agree_byte_for_byte(tmp_path) -> None:
+def test_runners_agree_byte_for_byte(tmp_path, monkeypatch) -> None:
     """Serial and two processes seal the same bytes."""
     docs = dp.read(write_corpus(tmp_path / "in"))
     assert len(docs.parts) > 4
+    monkeypatch.setattr(shuffle, "FAN_IN", 2)
+    monkeypatch.setattr(gather, "PARTITION_BYTES", 20_000)
     one = PIPELINE.run(docs, out=str(tmp_path / "one"))
     PIPELINE.run(docs, out=str(tmp_path / "two"), runner=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
@@ -76,12 +80,15 @@ def test_runners_agree_byte_for_byte(tmp_path) -> None:
     assert one.stats["MinHash"].docs_dropped > 60
 
 
-def test_an_interrupted_search_goes_on(tmp_path) -> None:
+def test_an_interrupted_search_goes_on(tmp_path, monkeypatch) -> None:
     """Stopped in any pass, and gone on with, the result is that of an uninterrupted run."""
     docs = dp.read(write_corpus(tmp_path / "in"))
+    monkeypatch.setattr(shuffle, "FAN_IN", 2)
+    monkeypatch.setattr(gather, "PARTITION_BYTES", 20_000)
     PIPELINE.run(docs, out=str(tmp_path / "whole"))
     out = str(tmp_path / "torn")
-    for stopped in ("Exact: gather", *(f"MinHash: {p}" for p in ("hash", "match", "cluster", "gather", "verify"))):
+    passes = "hash, merge keys, match, cluster, gather, merge candidates, verify, merge verdicts"
+    for stopped in ("Exact: gather", *(f"MinHash: {name}" for name in passes.split(", "))):
         with pytest.raises(KeyboardInterrupt):
             PIPELINE.run(docs, out=out, runner=laws.Stops(at=stopped))
     PIPELINE.run(docs, out=out)

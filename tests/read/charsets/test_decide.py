@@ -137,6 +137,57 @@ def test_stray_bytes_are_no_control_characters(codec) -> None:
         assert found.n_lost == found.text.count("\ufffd") > 0
 
 
+@pytest.mark.parametrize("declared", ["windows-1252", "iso-8859-1"])
+@pytest.mark.parametrize("said", ["Sýndu mér þetta.", "Veðrið er gott.", "Þýða", "Við þurfum þetta"])
+def test_short_icelandic_is_not_turkish(said, declared) -> None:
+    """The bytes of a short text may be Turkish letters as well; the charset that is stated decides."""
+    assert read(said.encode("cp1252"), declared) == (said, "cp1252")
+
+
+@pytest.mark.parametrize("said", ["Kapıyı kapat", "kış aylarında", "İyi akşamlar"])
+def test_short_turkish_under_the_default_of_a_server(said) -> None:
+    """Letters at places that Icelandic words do not have are Turkish, whatever a server states."""
+    assert read(said.encode("cp1254"), "iso-8859-1") == (said, "cp1254")
+
+
+@pytest.mark.parametrize(
+    ("said", "declared"),
+    [("史\n", "gbk"), ("le mot 的 ici", "euc-jp"), ("najväčšia", "iso-8859-16"),
+     ("mišljati, bježi, to sve žele", "windows-1252")],
+)  # fmt: skip
+def test_a_right_header_wins_over_what_fits_by_chance(said, declared) -> None:
+    """Few characters may also be valid UTF-8, or letters of Mac OS Roman."""
+    assert read(said.encode(codec_of(declared)), declared)[0] == said
+    assert read(said.encode(), declared) == (said, "utf-8")
+
+
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    ["早上，这座古老的城市很安静，人们走到市场去买面包。", "早上，這座古老的城市很安靜。", JAPANESE, KOREAN,
+     JAPANESE + "\n<br/>\n" * 9],
+)  # fmt: skip
+def test_wide_text_of_east_asia_without_a_mark(tmp_path, text, name) -> None:
+    """Chinese, Japanese and Korean in UTF-16 have no zeros, but control characters, and only common characters."""
+    data = text.encode(name)
+    assert read(data) == read(data, "utf-16be" if name[-2:] == "be" else "utf-16") == (text, name)
+    (tmp_path / "a.txt").write_bytes(data)
+    assert dp.read(str(tmp_path / "a.txt"), format="text").table()["text"].to_pylist() == [text]
+    for codec in ("gb18030", "cp932", "cp949", "big5hkscs"):
+        data = text.encode(codec, "ignore")
+        if data.decode(codec) == text:
+            assert not read(data + b" \x02\x03", "utf-16")[1].startswith("utf-16")
+
+
+@pytest.mark.parametrize("text", ["────────", "создавае", "日本語", "新宿や渋谷の狭さ"])
+def test_a_header_that_states_utf16_is_believed(text) -> None:
+    """A few characters without a blank are text in the UTF-16 that a header states, but a page in ASCII is not."""
+    for name in ("utf-16le", "utf-16be"):
+        assert read(text.encode(name), name)[0] == text
+        assert read(f"<p>{text}</p>".encode(), name)[0] == f"<p>{text}</p>"
+    assert read(b"<p>a page</p>!", "utf-16") == ("<p>a page</p>!", "utf-8")
+
+
 @pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize(
     "text", ["Пекарят не отвори магазина.", "لم يفتح الخباز متجره", "คนทำขนมปัง ไม่ได้", "यह एक किताब है"]

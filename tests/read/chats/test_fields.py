@@ -47,6 +47,15 @@ def discord(*messages):
          {"unknown_field.novelty": 1}),
         (Discord, "a.json", discord({"content": "", "embeds": [{"title": "", "footer": {"text": "via app"}}]}),
          ["via app"], {}),
+        (Discord, "a.json", discord({"content": "", "components": [{"type": "ActionRow", "components": [
+            {"type": "Button", "style": "Primary", "label": "ja, хорошо", "customId": "c1"}]}]}), ["ja, хорошо"], {}),
+        (Slack, "tea/2024-05-03.json", [
+            {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": [
+                {"type": "novelty", "novelty_id": "N1", "says": {"type": "mrkdwn", "text": "नमस्ते <@U1>"}},
+                {"type": "card", "title": {"type": "plain_text", "text": "Tè"}, "body": {"text": "va"}},
+                {"type": "plan", "title": "План", "tasks": [{"type": "task_card", "title": "купить"}]}]},
+            {"type": "message", "ts": "1714700001.000100", "text": "hé", "blocks": [{"type": "novelty"}]}],
+         ["नमस्ते @U1\nTè\nva\nПлан\nкупить", "hé"], {"unknown_field.blocks.novelty": 2}),
         (Messenger, "message_1.json", {"participants": [], "title": "t", "messages": [
             {"sender_name": "A", "timestamp_ms": 2, "novelty": "नमस्ते"}, {"sender_name": "A", "timestamp_ms": 1}]},
          ["", "नमस्ते"], {"empty_text": 1, "unknown_field.novelty": 1}),
@@ -103,11 +112,33 @@ def test_files_that_signal_export_left_out(tmp_path, missing, kind) -> None:
         ("SharePlay Message\nEnded", "SharePlay Message\nEnded", "call"),
         ("สวัสดี\nAttachment missing!", "สวัสดี", "file"),
         ("drawing.png", "", "image"),
+        ("Started sharing location!", "Started sharing location!", "location"),
     ],
 )
 def test_remarks_of_imessage_exporter(text, said, kind) -> None:
     """What the program writes in place of things that it cannot write is a kind, no text."""
     assert content("Ilse", text)[1:3] == (said, kind)
+
+
+@pytest.mark.parametrize("said", ["ok \ud83d", "\udc4d ok", "a\\ud83d\ud83d\udc4d\ud83d", "שלום \ud83d שלום"])
+def test_half_an_emoji_does_not_drop_a_message(tmp_path, said) -> None:
+    """Half of a pair of surrogates becomes U+FFFD, and is counted; pairs and other texts stay as they are."""
+    wanted = said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    record = {"date": "2024-05-03T09:12:05", "sender": "Ilse", "body": said}
+    slack = {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": said}
+    meta = {"sender_name": "A", "timestamp_ms": 2, "content": said}
+    for reader, name, document in (
+        (Discord, "a.json", discord({"content": said}, {"content": "x"})), (Signal, "data.json", record),
+        (Slack, "tea/2024-05-03.json", [slack]),
+        (Messenger, "message_1.json", {"participants": [], "title": "t", "messages": [meta]}),
+    ):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(document) + "\n", "ascii")
+        ledger = Ledger("read", source="s")
+        rows = [row for batch in reader()(Slice(str(path), 0), ledger) for row in batch.to_pylist()]
+        assert rows[0]["text"] == wanted, reader
+        assert ledger.record.counts["unreadable_characters"] == wanted.count("\ufffd")
 
 
 def test_fields_that_writers_write_are_known() -> None:

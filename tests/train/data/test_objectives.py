@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train import ModelConfig, TrainConfig, train  # noqa: E402
+from dataprep.train import ModelConfig, TrainConfig, generate, load_model, train  # noqa: E402
 from dataprep.train.data import objectives  # noqa: E402
 from dataprep.train.data.objectives import (  # noqa: E402
     deshuffle,
@@ -23,6 +24,9 @@ from dataprep.train.data.objectives import (  # noqa: E402
     uniform,
 )
 from dataprep.train.data.rows import IGNORE, Rows  # noqa: E402
+from dataprep.train.data.sets import training_rows, validation_rows  # noqa: E402
+from dataprep.train.evaluate import evaluate, evaluate_groups  # noqa: E402
+from runs import assert_same_run  # noqa: E402
 
 SENTINELS = np.arange(900, 1000)
 
@@ -89,13 +93,13 @@ def test_spans_have_their_rate_and_mean_length():
 
 
 def test_masked_lm_is_berts():
-    """Over 4,000 blocks 15 % are chosen, of which 80 % are masked, 10 % changed and 10 % kept; special ids never."""
+    """15 % of the other ids are chosen, of which 80 % are masked, 10 % changed and 10 % kept; special ids never."""
     tokens = blocks(4000, 100)
     tokens[:, :5] = 3
     special = np.array([3, 4])
     example = masked_lm(tokens, np.arange(4000), 999, 900, special=special)
     chosen = example.targets != IGNORE
-    assert (chosen.sum(1) == 15).all()
+    assert (chosen.sum(1) == 14).all()  # of 95 tokens
     assert not chosen[tokens == 3].any()
     assert np.array_equal(example.targets[chosen], tokens[chosen])
     assert np.array_equal(example.inputs[~chosen], tokens[~chosen])
@@ -184,7 +188,7 @@ def test_spans_in_a_decoder():
     """Inputs, then targets, in one row; the inputs are its prefix and only the targets are learned, from the first."""
     config = TrainConfig(model=ModelConfig(context=64), objective="span")
     special = {f"<extra_id_{i}>": 900 + i for i in range(10)}
-    n, objective = for_decoder(config, special, 999)
+    n, objective = for_decoder(config, special, 999, 1000)
     hidden, spans = span_counts(n)
     rows = objective(Rows(blocks(5, n + 1)), np.arange(5))
     seen = n - hidden + spans
@@ -211,6 +215,54 @@ def test_a_decoder_learns_spans(make_shards, config, tmp_path):
     assert result.val_loss < np.log(97) - 0.2
 
 
+@pytest.fixture(scope="module")
+def masked_shards(make_shards, tmp_path_factory):
+    """Token shards whose id 95 is the mask, and the settings of a masked language model on them."""
+    special = {"<|endoftext|>": 96, "<mask>": 95}
+    return make_shards(tmp_path_factory.mktemp("mlm"), n=40, special=special)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "bestfit", "padded"])
+def test_rows_of_a_masked_language_model(masked_shards, config, layout):
+    """Targets are tokens of documents, 15 % of them per row, in the columns where they were; padding is not seen."""
+    how = config.override("objective=mlm", f"layout={layout}", "model.context=40")
+    loader, plain = (training_rows({"": masked_shards}, one) for one in (how, replace(how, objective="next")))
+    rows, before = loader.rows(1), plain.rows(1)
+    chosen, inputs = rows.targets != IGNORE, before.tokens[:, :-1]
+    assert np.array_equal(rows.targets[chosen], inputs[chosen])
+    assert np.array_equal(rows.tokens[:, :-1][~chosen], inputs[~chosen])
+    assert not np.isin(rows.targets, [95, 96]).any()
+    assert rows.n_targets == chosen.sum() > 0
+    assert not chosen[:, 0].any()
+    learn = np.ones(inputs.shape, bool) if before.learn is None else before.learn
+    for row, old, counts, seen in zip(chosen, inputs, learn, rows.prefix, strict=True):
+        n = np.count_nonzero(counts[:-1] & (old[1:] < 95))
+        assert row.sum() == max(1, np.rint(0.15 * n))
+        length = len(old) if layout == "contiguous" else len(np.trim_zeros(old != 96, "b"))
+        assert np.array_equal(seen, np.arange(len(old)) < length)
+    assert np.array_equal(loader.read(loader.samples(1)[3:5]).tokens, rows.tokens[3:5])  # in any batch
+
+
+def test_a_masked_language_model_learns_resumes_and_fills(masked_shards, config, tmp_path):
+    """Bit for bit; its validation is the same each time and in any batch; it generates nothing, with a sentence."""
+    how = config.override("objective=mlm", "layout=bestfit", "steps=12", "model.pattern=window", "model.reach=6")
+    whole = train(masked_shards, out=tmp_path / "whole", config=how, quiet=True)
+    for stop in (8, None):
+        train(masked_shards, out=tmp_path / "parts", config=how, quiet=True, stop_at=stop)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    model, _ = load_model(tmp_path / "whole")
+    layout = validation_rows({"": masked_shards}, how)[""]
+    objective = training_rows({"": masked_shards}, how).objective
+    for batch in (3, 8):
+        found = evaluate(model, layout, limit=256, batch=batch, token_bytes=None, objective=objective)
+        assert found.loss == pytest.approx(whole.val_loss, rel=1e-6)
+    groups = np.arange(len(masked_shards.split("val"))) % 2
+    parts = evaluate_groups(model, layout, groups, batch=8, token_bytes=None, objective=objective)
+    assert sum(part.n_targets for part in parts) == found.n_targets
+    with pytest.raises(PlanError, match="was trained with objective='mlm' to fill in masked tokens, so it cannot"):
+        generate(model, [1, 2])
+
+
 def test_what_an_objective_lacks_is_said(shards, make_shards, config, tmp_path):
     """Sentinels that the vocabulary has not, masks that choose targets too, too small a context, too few sentinels."""
     span = config.override("objective=span")
@@ -218,11 +270,13 @@ def test_what_an_objective_lacks_is_said(shards, make_shards, config, tmp_path):
         PlanError, match=r"objective='span' needs 2 special tokens, <extra_id_0> to .* lacks <extra_id_0>"
     ):
         train(shards, out=tmp_path / "run", config=span, quiet=True)
+    with pytest.raises(PlanError, match="objective='mlm' needs the special token <mask>; train the tokenizer"):
+        train(shards, out=tmp_path / "run", config=config.override("objective=mlm"), quiet=True)
     special = {f"<extra_id_{i}>": 60 + i for i in range(8)}
     masked = make_shards(tmp_path / "masked", masked=True, special=special)
     with pytest.raises(PlanError, match="objective='span' must not be used with shards that have masks"):
         train(masked, out=tmp_path / "run", config=span, quiet=True)
     with pytest.raises(PlanError, match="context=3 is too small for objective='span': no block fits"):
-        for_decoder(span.override("model.context=3"), special, 96)
+        for_decoder(span.override("model.context=3"), special, 96, 97)
     with pytest.raises(PlanError, match="2 spans need 3 sentinels, but there are 2; pass more"):
         span_corruption(blocks(1, 40), np.arange(1), SENTINELS[:2])

@@ -8,6 +8,7 @@ from dataprep.train.data.layouts import layout_of  # noqa: E402
 from dataprep.train.data.rows import IGNORE  # noqa: E402
 from dataprep.train.data.sets import to_device  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
+from dataprep.train.model import masks  # noqa: E402
 from dataprep.train.model.masks import Mask  # noqa: E402
 
 VOCAB = 97
@@ -107,7 +108,6 @@ def test_the_mask_is_what_the_rule_says():
 def test_block_masks_say_the_same():
     """FlexAttention's form of the mask, made where it can be made, allows what the dense one allows."""
     flex = pytest.importorskip("torch.nn.attention.flex_attention")
-    from dataprep.train.model import masks
 
     begins, prefix = flags(0, 50, 90, rows=2, length=128), flags(*range(20), *range(50, 60), rows=2, length=128)
     dense = Mask.of(begins, prefix).allowed
@@ -120,3 +120,22 @@ def test_block_masks_say_the_same():
         pairs = flex.create_mask(blocks.mask_mod, 2, None, 128, 128, device="cpu")
         torch.testing.assert_close(flex.flex_attention(q, k, v, block_mask=blocks), expected)
     assert torch.equal(pairs, dense)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_dropped_weights_of_attention_are_those_of_a_plain_twin(masked, biased):
+    """The same seed, softmax, dropout and product; each weight that is left is larger by what was dropped."""
+    torch.manual_seed(1)
+    q, k, v = torch.randn(3, 2, 4, 12, 8).unbind()
+    allowed = torch.rand(2, 1, 12, 12) < 0.7 if masked else None
+    seen = torch.ones(12, 12, dtype=torch.bool).tril() if allowed is None else allowed | torch.eye(12, dtype=torch.bool)
+    scores = q @ k.transpose(2, 3) / 8**0.5 + (0.1 * torch.arange(4.0)[:, None, None] if biased else 0)
+    weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+    bias = (lambda head, q, k: 0.1 * head + 0 * (q - k)) if biased else None
+    torch.manual_seed(2)
+    expected = torch.nn.functional.dropout(weights, 0.3) @ v
+    torch.manual_seed(2)
+    found = masks.attend(q, k, v, None if allowed is None else seen, bias, None, 0.3)
+    torch.testing.assert_close(found, expected)
+    assert not torch.allclose(found, weights @ v, atol=0.1)

@@ -25,10 +25,11 @@ from .batch import Batch, Ids
 from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger
+from .parquet import FileWriter
 from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
-from .tables import FileWriter, checked
+from .tables import checked
 from .unread import set_aside
 from .verdict import CutSpans, DropIds, Verdict
 

@@ -73,6 +73,19 @@ class ScoredFilter(Stage):
         numeric = pa.types.is_integer(only.type) or pa.types.is_floating(only.type)
         return {"value": number_or_null(only)} if numeric and len(scores) == 1 else {}
 
+    def recorded(self, drops: pa.Table) -> Mapping[str, pa.Array] | None:
+        """Return the scores of dropped documents, from the columns that `compared` returned; None if they lack some.
+
+        Args:
+            drops: the documents' rows in the drop table.
+
+        In this base class, the only score is the column `value`, if it is a number.
+        """
+        kinds = list(self.scores.items())
+        if len(kinds) != 1 or not (pa.types.is_integer(kinds[0][1]) or pa.types.is_floating(kinds[0][1])):
+            return None
+        return {kinds[0][0]: drops["value"].combine_chunks().cast(kinds[0][1])}
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the rows that `decide` keeps; batches without valid score columns are measured first."""
         for batch in batches:
@@ -82,11 +95,13 @@ class ScoredFilter(Stage):
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the score columns of a batch, as {name: values}; the scores are computed unless valid ones exist."""
+        return {name: batch.column(name) for name in self.scores} if self.has_scores(batch) else self.score(batch)
+
+    def has_scores(self, batch: Batch) -> bool:
+        """Return whether a batch has valid columns of all scores."""
         mine = self.measure_key()
-        fields = {name: batch.schema.get_field_index(name) for name in self.scores}
-        if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
-            return {name: batch.column(i) for name, i in fields.items()}
-        return self.score(batch)
+        fields = [batch.schema.get_field_index(name) for name in self.scores]
+        return all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields)
 
     def with_scores(self, batch: Batch) -> Batch:
         """Return the batch with this filter's score columns added; each stores `measure_key` in its metadata."""

@@ -26,6 +26,7 @@ from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, ra
 from dataprep.store import files
 
 from ..output.layout import Folder, at_hand
+from .parquet import AnyRows, FileWriter, compact, sorted_rows
 
 DROPS = pa.schema(
     [
@@ -86,7 +87,6 @@ VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard'
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
 IDS = (0, 2**64 - 1)  # the smallest and the largest possible id
 
-AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
 AnyRow = TypeVar("AnyRow")
 
 
@@ -183,12 +183,21 @@ def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]
         start: the offset at which each span begins. Spans may be in any order.
         end: the offset after the last byte of each span.
     """
-    order = np.lexsort((start, ids))
-    ids, start, end = ids[order], start[order], end[order]
-    base = np.cumsum(np.diff(ids, prepend=ids[:1]) != 0) * (int(end.max(initial=0)) + 1)
-    reach = np.maximum.accumulate(end + base) if len(end) else end
-    first = np.flatnonzero(np.append(True, (start + base)[1:] > reach[:-1])) if len(end) else order
-    last = np.append(first[1:], len(end))[: len(first)] - 1
+    if not len(ids):
+        return ids, start, end
+    joins = ids[1:] == ids[:-1]
+    if (ids[1:] < ids[:-1]).any() or (joins & (start[1:] < start[:-1])).any():
+        order = np.lexsort((start, ids))
+        ids, start, end = ids[order], start[order], end[order]
+        joins = ids[1:] == ids[:-1]
+    if not (joins & (end[1:] < end[:-1])).any():  # no span within another one
+        cuts = np.flatnonzero(~joins | (start[1:] > end[:-1]))
+        first, last = (np.concatenate(ends) for ends in (([0], cuts + 1), (cuts, [len(ids) - 1])))
+        return ids[first], start[first], end[last]
+    base = np.append(0, np.cumsum(~joins)) * (int(end.max()) + 1)
+    reach = np.maximum.accumulate(end + base)
+    first = np.flatnonzero(np.append(True, (start + base)[1:] > reach[:-1]))
+    last = np.append(first[1:], len(end)) - 1
     return ids[first], start[first], (reach - base)[last]
 
 
@@ -215,9 +224,9 @@ def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.Recor
     """
     order = [(name, "ascending") for name in ORDER if name in schema.names]
     n_rows, last = 0, 0
-    with files.atomic(url) as f, _writer(f, schema) as writer:
+    with files.atomic(url) as f, FileWriter(f, schema, **compact(schema)) as writer:
         for table in tables:
-            ordered = conform(table, schema).sort_by(order)
+            ordered = sorted_rows(conform(table, schema), order)
             if len(ordered):
                 assert last <= ordered.column("id")[0].as_py(), "verdicts come in order of ids"
                 last = ordered.column("id")[-1].as_py()
@@ -335,20 +344,6 @@ def checked(
         state = str(e).rstrip(".") if files.exists(url) else "it is missing"
         msg = f"cannot read {url} as the {what}: {state}; {fix}"
         raise CorruptShard(msg) from e
-
-
-class FileWriter(pq.ParquetWriter):
-    """A Parquet writer that does not complete its file when the writer is garbage-collected.
-
-    pyarrow's own writer tries to do so even after an error and with a closed file, and then prints a traceback.
-    """
-
-    def __del__(self) -> None:
-        pass
-
-
-def _writer(f: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    return FileWriter(f, schema, compression="zstd", write_page_checksum=True)
 
 
 @contextlib.contextmanager

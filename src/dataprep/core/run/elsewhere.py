@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import sys
 from collections.abc import Sequence
 
+import cloudpickle
 import numpy as np
 import pyarrow as pa
 
@@ -41,3 +43,10 @@ def enter(path: Sequence[str], folder: str) -> None:
     sys.path[:] = dict.fromkeys((*own, *sys.path, *path))
     with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
         os.chdir(folder)
+
+
+def name_of(task: bytes) -> str:
+    """Return the name of a pickled task."""
+    found = cloudpickle.loads(task)
+    found = found.func if isinstance(found, functools.partial) else found
+    return str(getattr(found, "__name__", type(found).__name__))

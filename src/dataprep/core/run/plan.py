@@ -34,6 +34,7 @@ from ..output.layout import (
     is_same_estimator,
     step_name,
 )
+from ..output.lineage import is_hidden
 from ..output.state import DATASET, Recipe
 from .context import Context, place_of
 
@@ -189,14 +190,7 @@ def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
 
 def hides_input(docs: Dataset) -> bool:
     """Return whether a stage hides the input: a stage of `docs`, or of a pipeline that made one of its Datasets."""
-    return docs.hides or any(_is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
-
-
-def _is_hidden(home: Folder) -> bool:
-    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
-    if home.readable is None or (origin := home.origin) is None:
-        return home.readable is not None
-    return any(map(_is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))
+    return docs.hides or any(is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
 
 
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:

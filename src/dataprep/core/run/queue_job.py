@@ -15,14 +15,16 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
-from dataprep.errors import DataprepError, ReadError
+from dataprep.errors import DataprepError, ReadError, portable
 from dataprep.store import files
 from dataprep.store.claims import Watch, claim
 from dataprep.store.place import here
+from dataprep.store.servers import NETWORK
 
-from .elsewhere import enter, versions
+from .elsewhere import enter, name_of, versions
 
 OFFSET = struct.Struct("<q")
+Answer = tuple[bytes | None, bytes | None]  # a pickled result, or a pickled error
 PROGRAM = uuid.uuid4().hex  # of this process, in which each module was imported once
 
 
@@ -44,17 +46,52 @@ class SentTask:
         """Return `task` in the form in which this process sends it."""
         return cls(tuple(sys.path), here(), cloudpickle.dumps(task), ended)
 
-    def enter(self) -> None:
-        """Search modules and files where the program that sent the task does."""
-        enter(self.path, self.folder)
+    @property
+    def __name__(self) -> str:
+        """The name of the task, for errors."""
+        return name_of(self.task)
 
-    def __call__(self, item: Any) -> Any:
-        """Run the task. Raises Withdrawn if the Runner no longer wants its result."""
+    def __call__(self, item: SentItem) -> Answer:
+        """Run the task; return its pickled result or error, so that the worker need not import what they contain.
+
+        Raises Withdrawn if the Runner no longer wants the result, and network errors, after which it is repeated.
+        """
         if files.exists(self.ended):
             msg = "the result is no longer wanted"
             raise Withdrawn(msg)
-        self.enter()
-        return cloudpickle.loads(self.task)(item)
+        enter(self.path, self.folder)
+        try:
+            return bytes(cloudpickle.dumps(cloudpickle.loads(self.task)(cloudpickle.loads(item.content)))), None
+        except NETWORK:
+            raise
+        except Exception as e:  # noqa: BLE001 - raised again by the Runner
+            return None, bytes(cloudpickle.dumps(portable(e)))
+
+
+@dataclass(frozen=True)
+class SentItem:
+    """An item in the form in which it is sent, with all that a worker needs if its child ends during the task.
+
+    Attributes:
+        content: the pickled item.
+        shown: its text in messages.
+        slices: its slices of input files, if it is a Part.
+        skips_bad: whether such a file may be left out.
+    """
+
+    content: bytes
+    shown: str
+    slices: tuple[Any, ...]
+    skips_bad: bool
+
+    @classmethod
+    def of(cls, item: Any) -> SentItem:
+        """Return `item` in the form in which this process sends it."""
+        skips_bad, slices = getattr(item, "skips_bad", False), getattr(item, "slices", ())
+        return cls(cloudpickle.dumps(item), str(item)[:200], slices if skips_bad else (), skips_bad)
+
+    def __str__(self) -> str:
+        return self.shown
 
 
 class Terms(NamedTuple):
@@ -94,7 +131,7 @@ class Job:
     def offer(cls, queue: str, task: Callable[[Any], Any], items: Sequence[Any], timeout: float | None) -> Job:
         """Write the files of a new job into the folder of a queue."""
         job = cls(files.join(queue, "jobs", f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"))
-        sent = [cloudpickle.dumps(item) for item in items]
+        sent = [cloudpickle.dumps(SentItem.of(item)) for item in items]
         ends = np.cumsum([0, *map(len, sent)], dtype="<i8")
         for name, content in (
             ("task", cloudpickle.dumps(SentTask.of(task, job.at("ended")))), ("items", b"".join(sent)),
@@ -131,14 +168,15 @@ class Job:
             found: SentTask = cloudpickle.loads(f.read())
         return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
 
-    def item(self, index: int) -> Any:
+    def item(self, index: int) -> SentItem:
         """Return an item."""
         with files.open_raw(self.at("offsets")) as f:
             f.seek(index * OFFSET.size)
             first, end = struct.unpack("<2q", f.read(2 * OFFSET.size))
         with files.open_raw(self.at("items")) as f:
             f.seek(first)
-            return cloudpickle.loads(f.read(end - first))
+            found: SentItem = cloudpickle.loads(f.read(end - first))
+        return found
 
     @property
     def is_ended(self) -> bool:
@@ -170,11 +208,11 @@ class Job:
         """Return the items that have a result."""
         return {int(name) for name in files.listdir(self.at("results")) if name.isdigit()}
 
-    def answer(self, index: int) -> tuple[bytes | None, bytes | None] | None:
+    def answer(self, index: int) -> Answer | None:
         """Return the pickled result and the pickled error of an item, one of which is None; None if it has neither."""
         try:
             with files.open_raw(self.result_of(index)) as f:
-                found: tuple[bytes | None, bytes | None] = cloudpickle.loads(f.read())
+                found: Answer = cloudpickle.loads(f.read())
         except ReadError:  # it does not exist yet
             return None
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -72,7 +73,7 @@ class Queue:
     @property
     def workers(self) -> int:
         """The number of processes that currently take tasks from the folder; at least 2, since more may start."""
-        return max(2, len(_workers(self.folder)))
+        return max(2, len(_alive(self.folder, Watch())))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -107,10 +108,15 @@ class Queue:
                 job.remove()
 
 
-def _workers(queue: str) -> list[str]:
-    """Return the URLs of the files that name the workers of a queue."""
+def _alive(queue: str, watch: Watch) -> list[str]:
+    """Return the URLs of the files that name the live workers of a queue; delete those of dead ones."""
     home = files.join(queue, "workers")
-    return [files.join(home, name) for name in files.listdir(home) if not name.startswith(".")]
+    urls = [files.join(home, name) for name in files.listdir(home) if not name.startswith(".")]
+    dead = [url for url in urls if watch.silent(url) >= PATIENCE]
+    for url in dead:
+        with contextlib.suppress(OSError):  # of a process of another user
+            files.remove(url)
+    return [url for url in urls if url not in dead]
 
 
 class _Attended:
@@ -137,7 +143,7 @@ class _Attended:
                 self.refused.add(name)
                 with files.open_raw(self.job.at("refused", name)) as f:
                     log.warning("a worker refuses all tasks: %s", f.read().decode())
-        if any(self.watch.silent(url) < PATIENCE for url in _workers(self.queue)):
+        if _alive(self.queue, self.watch):
             self.warn_at = now + ALONE
         elif now > self.warn_at:
             self.warn_at = now + 20 * ALONE

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
-import sysconfig
 import threading
 import time
 import uuid
@@ -22,7 +20,7 @@ from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
 from .elsewhere import difference
-from .queue_job import Job
+from .queue_job import Answer, Job
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local, at_once
 
@@ -76,8 +74,7 @@ class _Worker:
         self.memory = memory
         self.jobs: dict[str, _Tasks] = {}
         self.children: dict[float | None, Local] = {}  # by time limit
-        self.path = list(sys.path)
-        self.program = ""  # whose modules are imported here and in the children
+        self.program = ""  # whose modules are imported in the children
 
     def work(self, idle: float | None) -> int:
         """Process tasks until none was available for `idle` seconds; return how many were done."""
@@ -92,6 +89,7 @@ class _Worker:
         return n
 
     def _next(self) -> _Taken | None:
+        claim(self.name)  # in case a Runner took this worker for dead
         home = files.join(self.queue, "jobs")
         names = [name for name in files.listdir(home) if files.exists(files.join(home, name, "stated"))]
         self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
@@ -103,11 +101,9 @@ class _Worker:
         self._begin(job.stated.program)
         child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
         with self.beats.of(taken.claim), _withdrawn(job, child):
-            answer: tuple[bytes | None, bytes | None]
+            answer: Answer
             try:
-                job.task.enter()  # so that the item can be loaded here
-                [result] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
-                answer = (bytes(cloudpickle.dumps(result)), None)
+                [answer] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
             except Exception as e:  # noqa: BLE001 - raised again by the Runner
                 answer = (None, bytes(cloudpickle.dumps(portable(e))))
             except BaseException:  # this worker is stopped, so that another one can take the task at once
@@ -121,26 +117,13 @@ class _Worker:
                 files.remove(taken.claim)
 
     def _begin(self, program: str) -> None:
-        """Forget the modules of the program before, since another one may have others of the same names."""
+        """End the children of the program before, since another one may have other modules of the same names."""
         if program == self.program:
             return
         for child in self.children.values():
             child.stop()
         self.children.clear()
-        sys.path[:] = self.path
-        _forget_modules()
         self.program = program
-
-
-def _forget_modules() -> None:
-    """Forget all imported modules but those that were installed with Python, and those of dataprep."""
-    kept = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file is None or name.partition(".")[0] in ("dataprep", "__main__"):
-            continue
-        if not any(file.startswith(place + os.sep) for place in kept):
-            del sys.modules[name]
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ depend on the limit.
 from __future__ import annotations
 
 import collections
-import functools
 import os
 import signal
 import time
@@ -22,15 +21,17 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import cloudpickle
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
+from dataprep.store.allocator import keep_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
-from dataprep.store.servers import LOST
+from dataprep.store.servers import NETWORK
 from dataprep.store.stopping import is_stop, no_ctrl_c
 
 from ..model.blame import raised
 from ..model.forked import start_server
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
+from .elsewhere import name_of
 from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
@@ -44,7 +45,6 @@ ADVICE = {
 }
 ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
 AHEAD = 32  # results per worker that may wait for an earlier, slower task
-NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
@@ -157,6 +157,7 @@ class Serial:
         - label: title of the progress bar.
         """
         at_once(self)
+        keep_freed_memory()
         return track((_attempt(task, item) for item in items), items, label)
 
 
@@ -307,6 +308,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     raised as FunctionFailed.
     """
     try:
+        keep_freed_memory()
         if folder and folder != here():
             os.chdir(folder)
         work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
@@ -317,14 +319,7 @@ def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "
     except BaseException as e:
         if is_stop(e):  # SIGTERM, which the pool would mistake for a result
             os._exit(128 + signal.SIGTERM)
-        sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
+        sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(name_of(task), e))
         if sent is e:
             raise
         raise sent from e
-
-
-def _name(task: bytes) -> str:
-    """Return the name of a pickled task."""
-    found = cloudpickle.loads(task)
-    found = found.func if isinstance(found, functools.partial) else found
-    return str(getattr(found, "__name__", type(found).__name__))

@@ -21,6 +21,7 @@ from ..model.batch import Batch
 from ..model.dataset import Dataset
 from ..model.describe import FORGET
 from ..model.ledger import Ledger
+from ..model.parquet import compact, sorted_rows
 from ..model.part import Part, Sealed, ShardWriter
 from ..model.stage import masks, n_hidden
 from ..model.stats import StageStats, Stats
@@ -95,7 +96,7 @@ def write_table(url: str, rows: pa.Table) -> None:
     The rows of one document keep their relative order.
     """
     with files.atomic(url) as f:
-        pq.write_table(rows.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True)
+        pq.write_table(sorted_rows(rows, [("id", "ascending")]), f, row_group_size=1 << 16, **compact(rows.schema))
 
 
 def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class AssignClusters(Pass[Part]):
         partition = headers["cluster"] % np.uint32(self.partitions)
         order = np.argsort(partition, kind="stable")
         for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
-            yield headers[rows]
+            yield headers.take(rows)
             yield vectors[rows]
 
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, require
+from dataprep.store.shuffle import ShuffleFiles
 
-from .search import index_in
+from .search import gathered_in, index_in
 from .similarity import MatchRule
 from .verify import VERDICT, decided
 
@@ -26,15 +27,15 @@ from .verify import VERDICT, decided
 class DecideAgain:
     """Task that decides on the documents of one partition; fields as in `VerifyPartition`."""
 
-    index: str
+    gathered: ShuffleFiles
     bands: int
     rule: MatchRule
-    origins: tuple[int, ...]
+    ends: tuple[int, ...]
     drops_all: bool
 
     def __call__(self, partition: int) -> npt.NDArray[Any]:
         """Return a VERDICT for each dropped document of a partition."""
-        return decided(self.index, partition, self.bands, self.rule, self.origins, drops_all=self.drops_all)[0]
+        return decided(self.gathered, partition, self.bands, self.rule, self.ends, drops_all=self.drops_all)[0]
 
 
 def verdicts_at(
@@ -59,9 +60,9 @@ def verdicts_at(
         msg = f"the candidates of {fit['stage']} are no longer stored (`dataprep prune` or `forget` removed them); "
         msg += "run its Pipeline again with replace=True"
         raise PlanError(msg)
-    origins = (*[0] * record["old_parts"], *[n_older] * (record["parts"] - record["old_parts"]))
+    ends = (*[record["old_parts"]] * n_older, record["parts"])
     rule = MatchRule(float(threshold), fit.get("measure") == "containment")
-    task = DecideAgain(home, fit["bands"], rule, origins, keep == "none")
+    task = DecideAgain(gathered_in(home, record), fit["bands"], rule, ends, keep == "none")
     some = list(runner.map(task, range(record["partitions"]), f"threshold {threshold:g}"))
     rows = np.concatenate([np.empty(0, VERDICT), *some])
     return rows[np.argsort(rows["id"])]

@@ -1,11 +1,11 @@
 """Components: documents that share a key (hash of a band) are joined; each connected component is compared separately.
 
-A task of MatchKeys reads one range of one band from every input part's keys, sorts it, and writes edges from each
-document with an equal key to the first document with this key. Documents are numbered in order, from 0 to at most 2^32
-- 1; those of older Datasets come first. If only documents of older Datasets have a key, no edges are written for it; so
-an older document is a candidate only if it shares a key with a new document. FindComponents joins the ends of the edges
-by union-find over one uint32 per document. A component decides only which documents are compared in one partition; no
-document is dropped because of it.
+A task of MatchKeys reads one range of one band from all keys (`key_sources.py`), sorts it, and writes edges from each
+document with an equal key to the first document with this key. Documents are numbered in order from 0; those of older
+Datasets come first. If only documents of older Datasets have a key, no edges are written for it; so an older document
+is a candidate only if it shares a key with a new document. FindComponents joins the ends of the edges by union-find
+over one number per document, uint32, or uint64 if there are 2^32 documents or more. A component decides only which
+documents are compared in one partition; no document is dropped because of it.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
@@ -16,50 +16,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dataprep.core.run.passes import Pass
 from dataprep.store import files
 from dataprep.store.spill import spill_to
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import U8, U32, U64, Int
+from dataprep.unicode.text import U8, U64, Int
 
-from .keys import BUCKETS, PartKeys
+from .key_sources import KeyRange, MergedKeys, PartsKeys, number_type
+from .keys import PartKeys
 
-MATCH_RECORDS = 4 << 20  # keys sorted at once: 100 MB, including the memory of the sort
 EDGES_AT_ONCE = 1 << 20
-CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in its part; its component
-
-
-@dataclass(frozen=True)
-class KeyRange:
-    """The keys (hashes of bands) that one task sorts.
-
-    The range contains the keys of the bands [first, last) = `bands` whose top byte is in [first, last) = `buckets`.
-
-    Attributes:
-        number: the task's number.
-    """
-
-    number: int
-    bands: tuple[int, int]
-    buckets: tuple[int, int]
-
-
-def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
-    """Divide the keys (hashes of bands) into ranges, one per task, of at most MATCH_RECORDS keys per band.
-
-    The result does not depend on memory or the number of workers.
-
-    - n_docs: the number of documents, each with `bands` keys.
-    """
-    if n_docs <= MATCH_RECORDS:
-        step = max(1, MATCH_RECORDS // max(1, n_docs))
-        cuts = [((b, min(b + step, bands)), (0, BUCKETS)) for b in range(0, bands, step)]
-    else:
-        width = max(1, BUCKETS * MATCH_RECORDS // n_docs)
-        ranges = [(lo, min(lo + width, BUCKETS)) for lo in range(0, BUCKETS, width)]
-        cuts = [((band, band + 1), r) for band in range(bands) for r in ranges]
-    return [KeyRange(number, *cut) for number, cut in enumerate(cuts)]
+Numbers = npt.NDArray[Any]  # numbers of documents, uint32 or uint64
+CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u8")])  # a document's row in its part; its component
 
 
 @dataclass(frozen=True)
@@ -67,8 +37,7 @@ class MatchKeys(Pass[KeyRange]):
     """Find documents that share a key (hash of a band) in one range of the keys; write them as pairs (edges).
 
     Attributes:
-        parts: the stored keys of each input part.
-        bases: the number of the first document of each part.
+        source: the stored keys of all documents.
         first_new: the number of the first document that may be dropped. The receipt (the task's record) states the
             number of edges.
     """
@@ -76,44 +45,40 @@ class MatchKeys(Pass[KeyRange]):
     folder = "match"
     noun = "range"
 
-    parts: tuple[PartKeys, ...]
-    bases: tuple[int, ...]  # the number of the first document of every part
+    source: PartsKeys | MergedKeys
     first_new: int  # the number of the first document that may be dropped
 
     def write(self, url: str, item: KeyRange) -> dict[str, Any]:
-        """Write the pairs (edges) of documents that share a key in the range `item` to the file `url`, uint32[m, 2].
+        """Write the pairs (edges) of documents that share a key in the range `item` to the file `url`, [m, 2].
 
         A pair is two document numbers; the second is the first document with that key. Returns {"edges": m}.
         """
+        number = number_type(self.source.n_docs)
+        bands = [([np.zeros(0, np.uint64)], [np.zeros(0, number)]) for _ in range(*item.bands)]
+        for band, keys, docs in self.source.read(item):
+            bands[band][0].append(keys)
+            bands[band][1].append(docs)
         n_edges = 0
         with files.atomic(url) as f:
-            for band in range(*item.bands):
-                keys, docs = self._read(band * BUCKETS + item.buckets[0], band * BUCKETS + item.buckets[1])
+            while bands:
+                keys, docs = (np.concatenate(some) for some in bands.pop(0))
                 order = np.argsort(keys)
-                edges = star_edges(keys[order], docs[order], np.uint32(self.first_new))
+                edges = star_edges(keys[order], docs[order], number(self.first_new))
                 n_edges += len(edges)
                 f.write(edges.data if len(edges) else b"")
         return {"edges": n_edges}
 
-    def _read(self, first: int, last: int) -> tuple[U64, U32]:
-        keys, docs = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
-        for part, base in zip(self.parts, self.bases, strict=True):
-            for found in part.records(first, last):
-                keys.append(found["key"])
-                docs.append(found["doc"] + np.uint32(base))
-        return np.concatenate(keys), np.concatenate(docs)
-
 
 @kernel
-def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
-    """Return edges (document, first document with the same key), uint32[m, 2], as document numbers.
+def star_edges(keys: U64, docs: Numbers, first_new: Int) -> Numbers:
+    """Return edges (document, first document with the same key), [m, 2], as document numbers of the type of `docs`.
 
     - keys: uint64[n], ascending.
-    - docs: uint32[n], the document of each key. Documents with a number below `first_new` are old; a key that only old
-      documents have produces no edge.
+    - docs: uint32[n] or uint64[n], the document of each key. Documents with a number below `first_new` are old; a key
+      that only old documents have produces no edge.
     """
     n = len(keys)
-    out = np.empty((n, 2), np.uint32)
+    out = np.empty((n, 2), docs.dtype)
     k, i = 0, 0
     while i < n:
         j, first, last = i, docs[i], docs[i]
@@ -136,8 +101,7 @@ class FindComponents(Pass[int]):
     A candidate is a document that is joined to another one.
 
     Attributes:
-        parts: as in `MatchKeys`.
-        bases: as in `MatchKeys`.
+        parts: the stored keys of each input part.
         n_docs: the number of documents.
         n_ranges: the number of files of MatchKeys.
         doc_bytes: the memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
@@ -149,7 +113,6 @@ class FindComponents(Pass[int]):
     noun = ""
 
     parts: tuple[PartKeys, ...]
-    bases: tuple[int, ...]  # the number of the first document of every part
     n_docs: int
     n_ranges: int
     doc_bytes: int  # the memory for a document in a partition, in addition to its contents
@@ -163,33 +126,35 @@ class FindComponents(Pass[int]):
 
         Returns {"candidates": their number, "largest_component": number of documents, "cost": bytes of all candidates}.
         """
-        parent = np.arange(self.n_docs, dtype=np.uint32)
+        number_of = number_type(self.n_docs)
+        parent = np.arange(self.n_docs, dtype=number_of)
         for number in range(self.n_ranges):
             with files.open_raw(MatchKeys.url(self.out, number)) as f:
-                while data := f.read(8 * EDGES_AT_ONCE):
-                    unite(parent, np.frombuffer(data, np.uint32).reshape(-1, 2))
+                while data := f.read(2 * parent.itemsize * EDGES_AT_ONCE):
+                    unite(parent, np.frombuffer(data, number_of).reshape(-1, 2))
         shared = flatten(parent)
         n_candidates = cost = 0
         with spill_to(url, 1) as spill:
-            for number, base in enumerate(self.bases):
-                local = np.flatnonzero(shared[base : base + self.parts[number].docs])
+            for part in self.parts:
+                local = np.flatnonzero(shared[part.base : part.base + part.docs])
                 found = np.empty(len(local), CANDIDATE)
-                found["doc"], found["root"] = local, parent[base + local]
+                found["doc"], found["root"] = local, parent[part.base + local]
                 spill.write([found])
                 n_candidates += len(local)
                 cost += self.doc_bytes * len(local)
-                cost += 8 * int(self.parts[number].sizes()[local].sum(dtype=np.int64)) if len(local) else 0
+                cost += 8 * int(part.sizes()[local].sum(dtype=np.int64)) if len(local) else 0
         _, sizes = np.unique(parent[shared.view(bool)], return_counts=True)
         return {"candidates": n_candidates, "largest_component": int(sizes.max(initial=0)), "cost": cost}
 
 
 @kernel
-def unite(parent: U32, edges: U32) -> None:
+def unite(parent: Numbers, edges: Numbers) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
     Args:
-        parent: uint32[n], for each document, an earlier document of the same component; a root is its own parent.
-        edges: uint32[m, 2], pairs of documents.
+        parent: uint32[n] or uint64[n], for each document, an earlier document of the same component; a root is its own
+            parent.
+        edges: [m, 2], pairs of documents, of the same type.
     """
     for e in range(len(edges)):
         x, y = edges[e, 0], edges[e, 1]
@@ -206,11 +171,11 @@ def unite(parent: U32, edges: U32) -> None:
 
 
 @kernel
-def flatten(parent: U32) -> U8:
+def flatten(parent: Numbers) -> U8:
     """Set every document's parent to the root of its component; return 1 for each document that is joined to another.
 
     Args:
-        parent: uint32[n], as in `unite`; it is changed in place.
+        parent: as in `unite`; it is changed in place.
 
     The result, uint8[n], is 0 for a document that is joined to no other document.
     """

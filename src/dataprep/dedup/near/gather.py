@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model.part import Part
+from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.store import files, receipts
@@ -28,7 +29,9 @@ from .keys import SEGMENT_BYTES, HashDocuments, without_drops
 from .sketch import Sketch
 from .stored_shingles import SHINGLES, StoredShingles
 
-HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("words", "<i8")])  # words of payload: keys, then contents
+HEADER = np.dtype(  # words of payload: keys, then contents
+    [("id", "<u8"), ("rank", "<u8"), ("words", "<i8"), ("part", "<u4")]
+)
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
 
@@ -97,12 +100,13 @@ class GatherCandidates(Pass[Part]):
         ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
         for found in stored.of(candidates["doc"][:n], self.sketch):
             one = slice(done, done + len(found[0]) - 1)
-            yield partition[one], *_rows(ids[one], ranks[one], found)
+            yield partition[one], *_rows(part.number, ids[one], ranks[one], found)
             done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
         for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
             one = slice(done, done + batch.num_rows)
-            yield partition[one], *_rows(ids[one], keep.rank(batch, unreadable), self.sketch.contents(batch))
+            contents = self.sketch.contents(batch)
+            yield partition[one], *_rows(part.number, ids[one], keep.rank(batch, unreadable), contents)
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
@@ -119,8 +123,14 @@ class GatherCandidates(Pass[Part]):
         sections: list[npt.NDArray[Any]] = []
         for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
             payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
-            sections += [headers[rows], np.concatenate(payloads) if payloads else words[:0]]
+            sections += [headers.take(rows), np.concatenate(payloads) if payloads else words[:0]]
         return sections
+
+
+class MergeGathered(MergeSections):
+    """Merge the candidates of many parts into a few files, from which the partitions are read."""
+
+    folder = "gather-merged"
 
 
 def _cut(rows: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
@@ -145,8 +155,8 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
     return np.concatenate([np.zeros(0, np.uint64), *found])
 
 
-def _rows(ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
-    """Return the header and payload (words: keys, then contents) of every document.
+def _rows(part: int, ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
+    """Return the header and payload (words: keys, then contents) of every document of part number `part`.
 
     - found: offsets, contents and keys, as `Sketch.contents` returns them.
     """
@@ -160,5 +170,5 @@ def _rows(ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArra
     is_contents[at_keys] = False
     words[is_contents] = contents
     headers = np.empty(len(ids), HEADER)
-    headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)
+    headers["id"], headers["rank"], headers["words"], headers["part"] = ids, ranks, np.diff(offsets), part
     return headers, words

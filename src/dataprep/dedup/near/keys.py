@@ -25,6 +25,7 @@ from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.run.passes import Pass
+from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import I64, U32, U64
@@ -191,6 +192,9 @@ class HashDocuments(Pass[PartToHash]):
                 yield *keys_of(batch), n_docs
                 ids.append(B.ids(batch).copy())
                 n_docs += batch.num_rows
+                if n_docs >= ABSENT:
+                    msg = f"{part} has {n_docs:,} documents; it must have fewer than {ABSENT:,}: split its file"
+                    raise DataprepError(msg)
 
         with contextlib.ExitStack() as opened:
             found = keys(self.sketch.keys)
@@ -250,27 +254,38 @@ class PartKeys:
         rows: the URL of the file of rows, which maps keys to documents.
         keys: the URLs of the files of keys.
         docs: the number of documents.
+        base: the number of the part's first document among all documents.
     """
 
     rows: str
     keys: tuple[str, ...]
     docs: int
+    base: int = 0
 
-    def records(self, first: int, last: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield the RECORDs (key, row of its document in the part) in the sections [first, last) of all files of keys.
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[int, int, int], Iterator[tuple[int, npt.NDArray[Any]]]]]:
+        """Yield a function `read(first, last, step)`, which yields RECORDs (key, row of its document in the part).
 
-        A key is the hash of a band; section `256 * band + top byte of the key` has keys of one band. Documents that
-        earlier stages dropped are left out.
+        The function reads the sections [first, last) of all files of keys. A key is the hash of a band; section `256 *
+        band + top byte of the key` has keys of one band. Each array is yielded with its number: array k has the keys of
+        the sections from first + k * step to first + (k + 1) * step. Documents that earlier stages dropped are left
+        out.
         """
-        for url, rows in self._files():
-            with Spill(url) as spill:
-                for segment in range(spill.segments):
-                    found = spill.read(segment, first, last, RECORD)
-                    if len(rows):
-                        found = found.copy()
-                        found["doc"] = rows[found["doc"]]
-                        found = found[found["doc"] != ABSENT]
-                    yield found
+        with contextlib.ExitStack() as stack:
+            every = [(stack.enter_context(Spill(url)), rows) for url, rows in self._files()]
+
+            def read(first: int, last: int, step: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+                for spill, rows in every:
+                    for segment in range(spill.segments):
+                        for number, some in enumerate(spill.divided(segment, first, last, step, RECORD)):
+                            found = some
+                            if len(rows):
+                                found = some.copy()
+                                found["doc"] = rows[found["doc"]]
+                                found = found[found["doc"] != ABSENT]
+                            yield number, found
+
+            yield read
 
     def sizes(self) -> U32:
         """Return the size of each document's contents (what is compared) in eight-byte words, uint32[docs]."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,31 +23,32 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
+from dataprep.core.run.merge import merged
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.keep import Keep, unreadable_values
 from dataprep.dedup.older import Older
-from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
-from dataprep.store.spill import all_sections
+from dataprep.store.shuffle import ShuffleFiles
 
-from .components import FindComponents, MatchKeys, key_ranges
-from .gather import GatherCandidates, n_partitions
+from .components import FindComponents, MatchKeys
+from .gather import GatherCandidates, MergeGathered, n_partitions
 from .kept_index import MOST
+from .key_sources import MergeKeys, key_ranges, keys_of_all
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
 from .reuse import parts_to_hash, sibling_steps
 from .similarity import MatchRule
 from .sketch import Sketch
 from .stored_shingles import SHINGLES, with_shares
-from .verify import VERDICT, VerifyPartition
+from .verify import VERDICT, MergeVerdicts, VerifyPartition
 
 log = logging.getLogger("dataprep")
 
-MAX_DOCS = 2**32 - 1
-MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
-TEMPORARY = (MatchKeys, FindComponents, VerifyPartition)
-INDEX = ("index.json", KEYS, HashDocuments.folder, GatherCandidates.folder)
+GROUP_BYTES = 32 << 20  # verdicts of a group of parts, if all candidates are dropped; they are ordered at once
+TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts)
+GATHERED = (GatherCandidates.folder, MergeGathered.folder)
+INDEX = ("index.json", KEYS, HashDocuments.folder, *GATHERED)
 FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "skipped", "dropped")
 
 
@@ -70,10 +71,11 @@ class DuplicateSearch:
         contained: as in `MatchRule`.
         older: Datasets whose documents come first and are kept.
 
-    Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, otherwise a bounded amount per
-    worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is needed during
-    the search, and afterwards only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more
-    are needed.
+    Memory: 5 bytes per document (9 if there are 2^32 or more) and 8 bytes per candidate while documents are clustered,
+    otherwise a bounded amount per worker. Disk under `out`: 12 bytes per key and document, and the candidates'
+    contents; each of these twice while the files of more than FAN_IN parts are merged. This space is needed during the
+    search, and afterwards only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more are
+    needed.
     """
 
     docs: Dataset
@@ -99,7 +101,7 @@ class DuplicateSearch:
         """
         url = files.join(self.out, "verdicts.parquet")
         found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
-        for name in INDEX if not self.index else () if self.keeps_candidates else (GatherCandidates.folder,):
+        for name in INDEX if not self.index else () if self.keeps_candidates else GATHERED:
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
@@ -125,14 +127,19 @@ class DuplicateSearch:
         home, index = next(indexes, (self.out, None))
         if index is None:
             index = receipts.write(files.join(home, "index.json"), key, self._make_index(key))
-        counts = [*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]
-        origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
-        groups = min(len(origins), MAX_GROUPS)
+        gathered = gathered_in(home, index)
+        for merged_url in (files.join(home, GatherCandidates.folder), *map(gathered.file, range(-gathered.start, 0))):
+            for one in (merged_url, merged_url + ".json") if index["groups"] else ():
+                owned.discard(one)
+        ends = tuple(np.cumsum([*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]).tolist())
+        n_groups = max(1, min(ends[-1], index["candidates"] * VERDICT.itemsize // GROUP_BYTES))
         rule = MatchRule(float(self.sketch.threshold), self.contained)
         drops_all = self.keep.kind == "none"
-        verify = VerifyPartition(self.out, self.key, home, self.sketch.bands, rule, origins, groups, drops_all)
-        decided = list(self.runner.map(verify, range(index["partitions"]), f"{self.name}: verify"))
-        write_verdicts(url, self._in_order(index["partitions"], groups))
+        verify = VerifyPartition(self.out, self.key, gathered, self.sketch.bands, rule, ends, n_groups, drops_all)
+        decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
+        found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_groups)
+        found = merged(self.runner, found, MergeVerdicts, self.out, self.key, f"{self.name}: merge verdicts")
+        write_verdicts(url, self._in_order(found))
         totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
         return {**index, "files": [url], **totals}
 
@@ -145,21 +152,23 @@ class DuplicateSearch:
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
         hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
+        bases = np.append(0, np.cumsum([receipt["docs"] for receipt in hashed])).tolist()
         parts = tuple(
-            PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in receipt["keys"]), receipt["docs"])
-            for item, receipt in zip(items, hashed, strict=True)
+            PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in made["keys"]), made["docs"], base)
+            for item, made, base in zip(items, hashed, bases, strict=False)
         )
-        bases, n_docs = _first_numbers([part.docs for part in parts])
-        ranges = key_ranges(n_docs, self.sketch.bands)
-        first_new = bases[n_old] if self.docs.parts else n_docs
-        matched = list(
-            self.runner.map(MatchKeys(self.out, key, parts, bases, first_new), ranges, f"{self.name}: match")
-        )
-        cluster = FindComponents(self.out, key, parts, bases, n_docs, len(ranges), 24 + 32 * self.sketch.bands)
+        n_docs, bands = bases[-1], self.sketch.bands
+        source = keys_of_all(self.runner, parts, n_docs, bands, self.out, key, f"{self.name}: merge keys")
+        ranges = key_ranges(n_docs, bands, source.buckets)
+        match = MatchKeys(self.out, key, source, bases[n_old])
+        matched = list(self.runner.map(match, ranges, f"{self.name}: match"))
+        cluster = FindComponents(self.out, key, parts, n_docs, len(ranges), 24 + 32 * bands)
         found = next(iter(self.runner.map(cluster, [0], f"{self.name}: cluster")))
         partitions = n_partitions(found["cost"])
         gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_old)
         gathered = list(self.runner.map(gather, [item.part for item in items], f"{self.name}: gather"))
+        index = ShuffleFiles(gather.url(self.out)[:-5], len(items), partitions, 2)
+        index = merged(self.runner, index, MergeGathered, self.out, key, f"{self.name}: merge candidates")
         owned.discard(files.join(self.out, SHINGLES))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
@@ -168,6 +177,7 @@ class DuplicateSearch:
             **{k: found[k] for k in ("candidates", "largest_component")},
             **unreadable_values(gathered),
             "partitions": partitions,
+            "groups": [index.groups, index.slices, index.start] if index.groups < len(items) else [],
             "parts": len(items),
             "old_parts": n_old,
             "keys": {k: how[k] for k in ("hashed", "found", "borrowed")},  # number of parts
@@ -182,13 +192,12 @@ class DuplicateSearch:
                 log.warning("%s has no stored keys that can be reused; its documents are hashed now", old.given)
             at += len(own)
 
-    def _in_order(self, partitions: int, groups: int) -> Iterator[pa.RecordBatch]:
+    def _in_order(self, found: ShuffleFiles) -> Iterator[pa.RecordBatch]:
         """Yield the verdicts of all partitions together, in order of ids, one group of parts at a time."""
         homes = pa.array([*(old.given for old in self.older), None], pa.string())
-        for group in range(groups):
-            urls = [VerifyPartition.url(self.out, partition) for partition in range(partitions)]
-            rows = all_sections(urls, group, VERDICT)
-            rows = rows[np.argsort(rows["id"])]
+        for group in range(found.n):
+            rows = np.concatenate([np.zeros(0, VERDICT), *found.read(group, group + 1, VERDICT)])
+            rows = rows.take(np.argsort(rows["id"]))
             home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
             in_older = rows["origin"] < len(self.older)
             reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
@@ -207,14 +216,19 @@ class DuplicateSearch:
 def index_in(folder: str, key: str) -> dict[str, Any] | None:
     """Return the content of index.json in a step's folder if it contains the complete index for this key, else None."""
     record = receipts.valid(files.join(folder, "index.json"), key)
-    gathered = (GatherCandidates.url(folder, n) + ".json" for n in range(record["parts"] if record else 0))
-    return record if all(receipts.valid(receipt, key) is not None for receipt in gathered) else None
+    if record is None:
+        return None
+    gathered = gathered_in(folder, record)
+    stored = (gathered.file(number) + ".json" for number in range(gathered.groups * gathered.slices))
+    return record if all(receipts.valid(receipt, key) is not None for receipt in stored) else None
 
 
-def _first_numbers(counts: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Return the number of every part's first document, and how many documents there are."""
-    n_docs = sum(counts)
-    if n_docs > MAX_DOCS:
-        msg = f"there are {n_docs:,} documents; deduplication takes at most {MAX_DOCS:,}; split the input"
-        raise DataprepError(msg)
-    return tuple(np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist()) if counts else (), n_docs
+def gathered_in(folder: str, record: Mapping[str, Any]) -> ShuffleFiles:
+    """Return the files of the candidates in a step's folder.
+
+    - record: the content of its index.json.
+    """
+    if not record["groups"]:
+        return ShuffleFiles(GatherCandidates.url(folder)[:-5], record["parts"], record["partitions"], 2)
+    groups, slices, start = record["groups"]
+    return ShuffleFiles(MergeGathered.url(folder)[:-5], groups, record["partitions"], 2, slices, start)

@@ -19,12 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model.tables import NOBODY
+from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import Pass
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import SpilledRows, write_spill
 from dataprep.unicode.text import I64
 
 from .compare import DROPPED, OPEN, Outcome, Undecided, decide_block
-from .gather import HEADER, PARTITION_BYTES, GatherCandidates
+from .gather import HEADER, PARTITION_BYTES
 from .kept_index import KeptIndex
 from .similarity import MatchRule
 
@@ -37,10 +39,10 @@ class VerifyPartition(Pass[int]):
     """Decide which documents of one partition (a group of candidates) to drop; write the decisions to a temporary file.
 
     Attributes:
-        index: the folder with the gathered candidates.
+        gathered: the files with the gathered candidates.
         bands: the number of keys per document.
         rule: the condition on which a document is dropped.
-        origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
+        ends: for each Dataset, the number of the part after its last one; only the last Dataset is deduplicated.
         n_groups: the number of groups of input parts; the file has one section per group.
         drops_all: whether new documents for which others are dropped are themselves dropped. The receipt (the task's
             record) states the numbers of dropped documents, compared pairs and skipped entries (kept documents that
@@ -50,10 +52,10 @@ class VerifyPartition(Pass[int]):
     folder = "verify"
     noun = "partition"
 
-    index: str  # the step's folder in which the candidates were gathered
+    gathered: ShuffleFiles
     bands: int
     rule: MatchRule
-    origins: tuple[int, ...]  # per part, the number of its Dataset; the last is the one that is deduplicated
+    ends: tuple[int, ...]  # per Dataset, the number of the part after its last one; the last Dataset is deduplicated
     n_groups: int
     drops_all: bool = False  # also the new documents for which others are dropped
 
@@ -64,25 +66,32 @@ class VerifyPartition(Pass[int]):
         The file has one section per group of input parts. Returns {"dropped": documents, "compared": pairs, "skipped":
         entries, as in the class}.
         """
-        given = self.index, item, self.bands, self.rule, self.origins
+        given = self.gathered, item, self.bands, self.rule, self.ends
         verdicts, parts, counts = decided(*given, drops_all=self.drops_all)
-        group = parts.astype(np.int64) * self.n_groups // max(1, len(self.origins))
+        group = parts.astype(np.int64) * self.n_groups // max(1, self.ends[-1])
         cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
         write_spill(url, np.split(verdicts, cuts))
         return counts
 
 
+class MergeVerdicts(MergeSections):
+    """Merge the verdicts of many partitions into a few files, from which they are read in order of ids."""
+
+    folder = "verify-merged"
+
+
 def decided(
-    index: str, partition: int, bands: int, rule: MatchRule, origins: Sequence[int], *, drops_all: bool
+    gathered: ShuffleFiles, partition: int, bands: int, rule: MatchRule, ends: Sequence[int], *, drops_all: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, int]]:  # fmt: skip
     """Decide which candidates of one partition to drop; nothing is written.
 
     Parameters are those of `VerifyPartition`. Returns a VERDICT for each dropped document, the number of each
     document's input part, and the counts for the receipt. The verdicts are in order of the parts.
     """
-    urls = [GatherCandidates.url(index, number) for number in range(len(origins))]
-    rows = SpilledRows.read(urls, partition, HEADER, lambda headers: 8 * headers["words"])
-    origin, last = np.array(origins, np.uint16)[rows.file], max(origins, default=0)
+    urls, index = gathered.of(partition)
+    rows = SpilledRows.read(urls, index, HEADER, lambda headers: 8 * headers["words"])
+    parts, last = rows.headers["part"], len(ends) - 1
+    origin = np.searchsorted(ends, parts, "right").astype(np.uint16)
     outcome, compared, skipped = decide(rows, origin, bands, rule, BUDGET, last)
     dropped = np.flatnonzero(outcome.state == DROPPED)
     if drops_all:
@@ -93,7 +102,7 @@ def decided(
     verdicts["id"], verdicts["duplicate_of"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
     verdicts["similarity"] = outcome.similarity[dropped]
     verdicts["origin"] = np.where(kept < 0, last, origin[kept])
-    return verdicts, rows.file[dropped], {"dropped": len(dropped), "compared": compared, "skipped": skipped}
+    return verdicts, parts[dropped], {"dropped": len(dropped), "compared": compared, "skipped": skipped}
 
 
 def decide(

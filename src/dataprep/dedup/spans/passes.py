@@ -74,7 +74,8 @@ class HashUnits(Pass[Part]):
             firsts.append(int(records["id"][0]))
             partition = ((records["a"] >> np.uint64(32)) % np.uint64(self.partitions)).astype(np.uint16)
             order = np.argsort(partition, kind="stable")  # a radix sort, for two bytes
-            return np.split(records[order], np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
+            in_order = records.take(order)  # ten times as fast as records[order]
+            return np.split(in_order, np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
 
         with spill_to(url, self.partitions) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
@@ -290,4 +291,4 @@ class CutRepeats(Pass[Part]):
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
         urls = [MatchUnits.url(self.out, partition) for partition in range(self.partitions)]
         repeats = all_sections(urls, segment, SPAN)
-        return repeats[np.lexsort((repeats["start"], repeats["id"]))]
+        return repeats.take(np.lexsort((repeats["start"], repeats["id"])))

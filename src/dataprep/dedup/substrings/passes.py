@@ -260,13 +260,13 @@ class GatherRecords(Pass[Part]):
         for cut in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(np.cumsum(size) // SEGMENT_BYTES)) + 1):
             order = cut[np.argsort(partition[cut], kind="stable")]
             cuts = np.searchsorted(partition[order], np.arange(n + 1))
-            shared = shared_bytes(headers[order])
+            shared = shared_bytes(headers.take(order))
             shared[cuts[:-1][np.diff(cuts) > 0]] = 0  # the first record of a section is whole
             ends = np.concatenate([[0], np.cumsum(size[order] - shared)])[cuts]
             packed = pack(data, at, size, shared, order)
             sections: list[npt.NDArray[Any]] = []
             for k in range(n):
-                sections += [headers[order[cuts[k] : cuts[k + 1]]], packed[ends[k] : ends[k + 1]]]
+                sections += [headers.take(order[cuts[k] : cuts[k + 1]]), packed[ends[k] : ends[k + 1]]]
             spill.write(sections)
         return int(size.sum())
 

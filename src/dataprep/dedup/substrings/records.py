@@ -122,6 +122,8 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
     """Return, for each offset at[j], the number of bytes to the end of the n_words[j]-th word from there, int64[m].
 
+    If the ranges of a text overlap and begin at words, the text is split into words once.
+
     Args:
         data: UTF-8 bytes.
         at: int64[m], the offsets from which words are counted.
@@ -129,22 +131,34 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
         n_words: int64[m], the number of words to count from each offset.
         table: the class bits of every code point.
     """
-    out = np.zeros(len(at), np.int64)
+    out, begin, i, state = np.zeros(len(at), np.int64), 0, 0, 0
+    room = 4
+    for n in n_words:
+        room = max(room, 2 * n + 4)
+    starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    first, started, ended = 0, 0, 0  # the word at at[j], and how many words began and ended before byte i
     for j in range(len(at)):
-        i, left, state = at[j], n_words[j], 0
-        while i < stop[j]:
+        while first < started and starts[first] < at[j]:
+            first += 1
+        if j == 0 or stop[j] != stop[j - 1] or first == started or starts[first] != at[j]:
+            begin, i, state, first, started, ended = at[j], at[j], 0, 0, 0, 0
+        while i < stop[j] and ended < first + n_words[j]:
             c, size = code_point(data, i)
-            if sure_state(table[c]) == state:
-                i += size
-                continue
-            after = step(data, at[j], i, stop[j], table, kind_of(table[c]), state)
-            if state and (after == 0 or after & STARTS):
-                left -= 1
-                if left == 0:
-                    break
-            state = after & 3
+            if sure_state(table[c]) != state:
+                after = step(data, begin, i, stop[j], table, kind_of(table[c]), state)
+                if state and (after == 0 or after & STARTS):
+                    ends[ended] = i
+                    ended += 1
+                if after & STARTS:
+                    if started == room:  # at most n_words[j] + 1 of them are still needed
+                        for m in range(first, started):
+                            starts[m - first], ends[m - first] = starts[m], ends[m]
+                        first, started, ended = 0, started - first, ended - first
+                    starts[started] = i
+                    started += 1
+                state = after & 3
             i += size
-        out[j] = i - at[j]
+        out[j] = (ends[first + n_words[j] - 1] if ended >= first + n_words[j] else stop[j]) - at[j]
     return out
 
 

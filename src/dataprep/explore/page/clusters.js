@@ -46,5 +46,5 @@ export async function cluster(given) {
   const both = chosen ? pair((await ask("pair", {id: chosen})).pair) : null;
   const kept = one.home ? `${one.root} of ${one.home}` : link(address("document", {id: one.root}), one.root);
   const lead = h("p", {}, `${number(one.removed + 1)} documents, of which `, kept, one.end_stage ? " was kept at first; " : " is kept. ", ends(one), " Dropped by ", name(one.reasons), ".");
-  return section("Cluster", lead, both, members, pager(one.removed, rows, page));
+  return section("Cluster", lead, both, members, pager(one.removed, rows, page), drops.length ? files("drops", {cluster: drops[0].id}) : null);
 }

@@ -55,6 +55,53 @@ export async function ask(view, given, run) {
   return found;
 }
 
+const followed = new Set();
+
+// Return what the server answers after long work. `tell` gets its progress, and `part` each part of the answer. The work
+// ends when the page shows something else.
+export async function follow(view, given, tell, part) {
+  const named = Object.entries(given || {}).filter(([, value]) => value !== "" && value !== undefined && value !== null);
+  const mine = new AbortController();
+  followed.add(mine);
+  try {
+    const reply = await fetch(`${place().run}/follow/${view}?${new URLSearchParams(named)}`, {signal: mine.signal});
+    if (!reply.ok) throw new Error((await reply.json()).error);
+    const lines = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = "", end = -1; ;) {
+      const {value, done} = await lines.read();
+      if (done) throw new Error("the server ended the connection");
+      rest += value;
+      while ((end = rest.indexOf("\n")) >= 0) {
+        const line = JSON.parse(rest.slice(0, end));
+        rest = rest.slice(end + 1);
+        if (line.error) throw new Error(line.error);
+        if (line.progress && tell) tell(line.progress);
+        if (line.part && part) part(line.part);
+        if (line.result) return line.result;
+      }
+    }
+  } finally {
+    followed.delete(mine);
+  }
+}
+
+// End all long work that the page follows.
+export function endFollowed() {
+  for (const one of followed) one.abort();
+}
+
+// An element that shows the progress of long work, and a function that changes it.
+export function progress() {
+  const bar = h("progress", {"aria-label": "Progress"}), words = h("span", {}), element = h("p", {class: "note working", role: "status", hidden: true}, words, " ", bar);
+  const tell = ({label, done, total}) => {
+    element.hidden = false;
+    words.textContent = label ? `${label}: ${percent(done, total || 1)}` : percent(done, total || 1);
+    [bar.max, bar.value] = [total || 1, done];
+  };
+  const end = (message) => { element.hidden = !message; element.replaceChildren(message || ""); };
+  return {element, tell, end};
+}
+
 export const number = (n) => n === null || n === undefined ? "" : Math.round(n).toLocaleString("en");
 export const digits = (n) => n === null || n === undefined ? "" : Number(n.toPrecision(4)).toString();
 export const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
@@ -96,6 +143,16 @@ export function table(caption, heads, rows, style) {
   return h("div", {class: "card"}, h("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": caption}, inside));
 }
 
+export function tiles(pairs) {
+  return h("dl", {class: "tiles"}, pairs.map(([figure, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, figure))));
+}
+
+// Code with a button that copies it.
+export function copied(code) {
+  const copy = async (event) => { await navigator.clipboard.writeText(code); event.target.textContent = "copied"; };
+  return h("p", {class: "code"}, h("code", {}, code), " ", h("button", {click: copy}, "copy"));
+}
+
 export function pager(total, rows, page) {
   if (total <= rows) return h("p", {class: "note pager"}, plural(total, "row"));
   const last = Math.ceil(total / rows) - 1;
@@ -106,10 +163,10 @@ export function pager(total, rows, page) {
 }
 
 // Links to the rows of a list as files.
-export function files(list) {
-  const query = (as, texts) => new URLSearchParams({...place().given, list, as, ...(texts ? {texts: "1"} : {})});
+export function files(list, given) {
+  const query = (as, texts) => new URLSearchParams({...(given || place().given), list, as, ...(texts ? {texts: "1"} : {})});
   const to = (as, texts, words) => h("a", {href: `${place().run}/export?${query(as, texts)}`, download: true}, words);
-  const more = list === "drops" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
+  const more = list === "drops" || list === "changes" ? [" · ", to("parquet", true, "Parquet with texts"), " · ", to("jsonl", true, "JSON Lines with texts")] : [];
   return h("p", {class: "note"}, "All rows as a file: ", to("parquet", false, "Parquet"), " · ", to("jsonl", false, "JSON Lines"), ...more);
 }
 

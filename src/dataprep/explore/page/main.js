@@ -1,5 +1,5 @@
 // Show the view that the address names, and again whenever it changes.
-import {address, h, ask, place, link} from "./dom.js";
+import {address, h, ask, endFollowed, place} from "./dom.js";
 import {suspicions} from "./suspicions.js";
 import {sources} from "./sources.js";
 import {cluster, clusters} from "./clusters.js";
@@ -8,15 +8,17 @@ import {threshold} from "./threshold.js";
 import {search} from "./search.js";
 import {review} from "./review.js";
 import {compare} from "./compare.js";
+import {whatIf} from "./what_if.js";
 
-const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, search, review, compare};
-const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", review: "Review", compare: "Compare", search: "Search"};
+const VIEWS = {suspicions, sources, clusters, cluster, drops, document: document_, threshold, "what-if": whatIf, search, review, compare};
+const MENU = {suspicions: "Suspicions", sources: "Sources", clusters: "Clusters", drops: "Dropped", threshold: "Threshold", "what-if": "What if", review: "Review", compare: "Compare", search: "Search"};
 const runs = {};
 let names = [], shown = 0;
 
 async function show() {
   const {run, view, given} = place(), began = performance.now(), mine = ++shown;
   const main = document.getElementById("view");
+  endFollowed();
   main.setAttribute("aria-busy", "true");
   let inside;
   try {
@@ -47,6 +49,7 @@ function head(about, run, view) {
   const choose = (event) => { location.hash = address(view, {}, event.target.value); };
   const others = names.length < 2 ? [] : [h("select", {"aria-label": "Run", change: choose}, names.map((one, i) => h("option", {value: i, selected: String(i) === run}, one)))];
   document.getElementById("nav").replaceChildren(...links, ...others);
+  document.getElementById("left-out").textContent = about.left_out;
 }
 
 addEventListener("hashchange", show);

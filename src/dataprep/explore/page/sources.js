@@ -1,5 +1,5 @@
 // What each stage left, in documents and in text; and each source by stage and reason.
-import {address, ask, changed, controls, field, h, link, name, number, pager, percent, section, select, size, table} from "./dom.js";
+import {address, ask, changed, controls, field, files, h, link, name, number, pager, percent, section, select, size, table} from "./dom.js";
 
 const ROWS = 100;
 const UNITS = {docs: "documents", bytes: "bytes", tokens: "tokens, estimated"};
@@ -59,6 +59,6 @@ export async function sources(given, about) {
     section("Stages", h("p", {}, "Each row is a stage. The blue shapes narrow by the documents that it dropped, and by the text that it dropped or cut."), funnel(about)),
     section("Sources", h("p", {}, "What each stage and reason removed from each source; a darker cell is a larger share of the source. A number opens the documents."),
       controls(select("unit", "unit", units, "docs"), select("order", "sort", orders, "lost"), field("source contains", "filter", "search"), only ? link(changed({only: ""}), "all sources") : null),
-      table("Sources by stage and reason", heads, [total, ...visible.map(list)], "heat"), pager(chosen.length, ROWS, page)),
+      table("Sources by stage and reason", heads, [total, ...visible.map(list)], "heat"), pager(chosen.length, ROWS, page), files("sources")),
   ];
 }

@@ -1,5 +1,5 @@
 // Removals that may be wrong, those that concern most text first; each opens the documents concerned.
-import {address, ask, h, link, number, percent, plural, section, size} from "./dom.js";
+import {address, ask, files, h, link, number, percent, plural, section, size} from "./dom.js";
 
 const KINDS = {
   no_survivor: ["No survivor", () => address("clusters", {lost: "1"})],
@@ -33,5 +33,5 @@ export async function suspicions(given, about) {
     tile(number(about.kept.docs), `documents kept, ${percent(about.kept.docs, about.read.docs)} of them`),
     tile(size(about.kept.bytes), `of text kept, of ${size(about.read.bytes)}`),
     tile(number(about.duplicates), "dropped as duplicates"));
-  return [tiles, section("Suspicions", h("p", {}, "Removals that may be wrong, those that concern most text first. Each opens the documents concerned."), list, state)];
+  return [tiles, section("Suspicions", h("p", {}, "Removals that may be wrong, those that concern most text first. Each opens the documents concerned."), list, state, files("suspicions"))];
 }

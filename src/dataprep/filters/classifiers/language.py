@@ -157,6 +157,13 @@ class Language(ScoredFilter):
             value = pa.array(self._kept_share(scores["languages"]))
         return {"value": value, "label": scores["language"]}
 
+    def recorded(self, drops: pa.Table) -> Mapping[str, pa.Array] | None:
+        """Return the scores of dropped documents, from the columns that `compared` returned; None with `mixed`."""
+        if self.mixed is not None:
+            return None
+        value, label = (drops[name].combine_chunks() for name in ("value", "label"))
+        return {"language": label.cast(pa.string()), "language_score": value}
+
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the columns that the filter adds, by name, computed from the model's labels of every unit."""
         n, model = batch.num_rows, self._classifier()

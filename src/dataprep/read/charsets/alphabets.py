@@ -51,6 +51,12 @@ def by_letters(high: bytes, charset: str, detected: str = "") -> str:
     return best if shares[best] >= FITS else ""
 
 
+def fits(high: bytes, charset: str, other: str) -> bool:
+    """Return whether the bytes over 127 are letters of one language in a charset, and not in another one."""
+    counts = Counter(high)
+    return share(counts, charset) >= FITS and share(counts, other) < FAILS
+
+
 def confirmed(high: bytes, detected: str, likely: str) -> bool:
     """Return whether, in the detected charset but not in the likely one, the bytes over 127 are of one language.
 
@@ -62,8 +68,7 @@ def confirmed(high: bytes, detected: str, likely: str) -> bool:
     signs = sum(c in USUAL for c in high.decode(likely, "replace"))
     if detected not in LANGUAGES or signs > MOST_SIGNS * len(high):
         return False
-    counts = Counter(high)
-    return share(counts, detected) >= FITS and share(counts, likely) < FAILS
+    return fits(high, detected, likely)
 
 
 def share(counts: Counter[int], charset: str) -> float:

@@ -16,6 +16,7 @@ from dataprep.errors import PlanError, need
 from .bare import high_bytes, without_tags
 from .labels import CODE_UNITS, SEVEN_BITS, codec_of, same
 from .ranked import ASCII, DEFAULT, LATIN, WINDOWS, ranked
+from .signs import valid_by_chance
 from .stated import in_meta, in_xml, marked
 from .units import SAMPLE, seven_bits, wide_of
 
@@ -61,18 +62,19 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
     """
     mark, name = marked(data)
     data = data[len(mark) :]
-    wide = name if name.startswith(CODE_UNITS) else wide_of(data[:SAMPLE])
+    stated = codec_of(declared)
+    wide = name if name.startswith(CODE_UNITS) else wide_of(data[:SAMPLE], stated)
     if wide:
         return _decoded(data, wide, 1.0)
-    sources = [codec_of(declared), codec_of(in_xml(data)), codec_of(in_meta(data)) if is_html else ""]
+    sources = [stated, codec_of(in_xml(data)), codec_of(in_meta(data)) if is_html else ""]
     if data.isascii():
         seven = seven_bits(data, sources)
         return _decoded(data, seven, 1.0) if seven else DecodedText(data.decode(), "utf-8", 1.0)
-    if not _may_be_units(data, sources[0], is_html=is_html):
-        with contextlib.suppress(UnicodeDecodeError):
-            return DecodedText(data.decode(), "utf-8", 1.0)
-    own = sources[1] or sources[2]
-    named = [one if _is_usable(one, data, is_html=is_html) else "" for one in (sources[0], own, sources[2])]
+    named = [one if _is_usable(one) else "" for one in (stated, sources[1] or sources[2], sources[2])]
+    with contextlib.suppress(UnicodeDecodeError):
+        text = data.decode()
+        by_chance = valid_by_chance(data, named[0] or named[1])
+        return _by_rank(data, named, is_html=is_html) if by_chance else DecodedText(text, "utf-8", 1.0)
     nearly = _decoded(data, "utf-8", 1.0)
     if nearly.n_lost * NEARLY < len(nearly.text) - len(nearly.text.encode("ascii", "ignore")):
         return nearly._replace(agreed=_share("utf-8", [*named[:2], "utf-8"]))
@@ -132,16 +134,9 @@ def _is_damaged(data: bytes) -> bool:
     return 0 < n_lost <= min(FEW_WRONG, n_high // 2) and not LETTER_LOST.search(data)
 
 
-def _may_be_units(data: bytes, declared: str, *, is_html: bool) -> bool:
-    """Return whether a header that states UTF-16 or UTF-32 can be right: the document has no tag in ASCII."""
-    return declared.startswith(CODE_UNITS) and not is_html and b"<" not in data[:SAMPLE] and b" " not in data[:SAMPLE]
-
-
-def _is_usable(name: str, data: bytes, *, is_html: bool) -> bool:
-    """Return whether a stated charset can be that of bytes over 127 without a byte order mark."""
-    if name.startswith(CODE_UNITS):
-        return _may_be_units(data, name, is_html=is_html)
-    return bool(name) and not name.startswith(SEVEN_BITS)
+def _is_usable(name: str) -> bool:
+    """Return whether a stated charset can be that of bytes over 127 that are not in UTF-16 or UTF-32."""
+    return bool(name) and not name.startswith((*SEVEN_BITS, *CODE_UNITS))
 
 
 def _detected(data: bytes, *, is_html: bool, is_stated: bool) -> str:

@@ -73,6 +73,7 @@ _CODECS = {
 _NOT_CHARSETS = ("idna", "mbcs", "oem", "palmos", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 SEVEN_BITS = ("iso2022", "hz", "utf-7")
 CODE_UNITS = ("utf-16", "utf-32")
+MULTIBYTE = {"cp932", "shift_jis_2004", "euc_jp", "euc_jis_2004", "gb18030", "big5hkscs", "cp950", "cp949", "johab"}
 # Codecs that read the same bytes, apart from a few signs, as one name.
 SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-11": "cp874", "gbk": "gb18030",
         "gb2312": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",

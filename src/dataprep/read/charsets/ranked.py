@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 
-from .alphabets import by_letters, confirmed
+from .alphabets import by_letters, confirmed, fits
 from .bare import high_bytes, without_tags
 from .garbled import RELATED, garbled
-from .labels import same
+from .labels import MULTIBYTE, same
 from .signs import charset_of_signs
 
 DEFAULT = "cp1252"  # what browsers read as ISO-8859-1; servers and editors name it without knowing
 OTHER_LATIN = ("mac-roman", "cp1250", "iso8859-2", "cp852", "mac-latin2")  # tried if all named are garbled
 LATIN = {DEFAULT, "utf-8", "mac-roman", "mac-latin2", "mac-turkish", "mac-iceland", "cp437", "cp850", "cp852"}
 LATIN |= {f"cp125{n}" for n in (0, 4, 7, 8)} | {f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16)}
-MULTIBYTE = {"cp932", "shift_jis_2004", "euc_jp", "euc_jis_2004", "gb18030", "big5hkscs", "cp950", "cp949", "johab"}
 WINDOWS = {"iso8859-15": "cp1252", "iso8859-2": "cp1250", "iso8859-5": "cp1251", "iso8859-7": "cp1253",
            "iso8859-8": "cp1255", "iso8859-6": "cp1256", "iso8859-13": "cp1257", "iso8859-3": "cp1254",
            "iso8859-4": "cp1257", "iso8859-10": "cp1252", "iso8859-14": "cp1252",
@@ -24,8 +23,12 @@ FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot b
 LETTERS = 1 << 14  # bytes of a page whose letters are judged
 ASCII = bytes(range(128))
 TURKISH = b"\xf0\xfd\xfe\xdd\xde"  # its letters g, i, s
-ICELANDIC = b"\xe1\xed\xf3\xfa\xe6\xc1\xcd\xd3\xda\xc6"  # its letters a, i, o, u, ae, which Turkish has not
+ICELANDIC = b"\xe1\xe9\xed\xf3\xfa\xe6\xc1\xc9\xcd\xd3\xda\xc6"  # its letters a, e, i, o, u, ae, which Turkish has not
 FEW_TURKISH = 3
+# Places of these bytes in Turkish words, which Icelandic words do not have: `kapı`, `kadın`, `kırmızı`, `iş`, `akşam`,
+# `İyi`. The letters of both languages are the same bytes, and short texts of both are often plausible.
+NOT_ICELANDIC = re.compile(rb"\xfe(?![aeiouyjrv\xe0-\xff])|[aeiouy]\xfe|[aeou][a-z]+\xfd[a-z]?(?![A-Za-z\xc0-\xff])"
+                           rb"|\xfd[a-z]{0,4}\xfd|\xdd(?![mrst])|[\xe7\xfc\xc7\xdc]")  # fmt: skip
 KANA = b"\x82\x83"  # the first byte of kana in Shift_JIS
 FEW_MAC = 4  # fewer may be damage
 MAC = bytes.fromhex("81888a8d8e8f909a9d9e9f")  # letters of Mac OS Roman; rare letters, or none, in Windows-1252
@@ -50,11 +53,13 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     """
     high, in_runs = high_bytes(data)
     is_latin = in_runs < high / 2
-    turkish = len(data) - len(data.translate(None, TURKISH)) if detected == "cp1254" else 0
-    turkish *= len(data) == len(data.translate(None, ICELANDIC))
-    letters = without_tags(data[: 4 * LETTERS], LETTERS, scripts=True).translate(None, ASCII) if is_latin else b""
-    sure = high >= FEW_HIGH or not is_latin or turkish > 0 or confirmed(letters, detected, DEFAULT)
     stated = [name for name in dict.fromkeys(named) if name]
+    turkish = _n_of(data, TURKISH) if detected == "cp1254" and not _n_of(data, ICELANDIC) else 0
+    if turkish and DEFAULT in stated:
+        turkish = len(NOT_ICELANDIC.findall(data))
+    letters = without_tags(data[: 4 * LETTERS], LETTERS, scripts=True).translate(None, ASCII) if is_latin else b""
+    other = not is_latin and detected not in LATIN
+    sure = high >= FEW_HIGH or other or turkish > 0 or confirmed(letters, detected, DEFAULT)
     likely = DEFAULT if is_latin and not (detected == "cp932" and 2 * _n_of(data, KANA) >= high) else ""
     last = [detected, likely] if sure else [likely, detected]
     order = [*(name for name in stated if name != DEFAULT), *([detected] if sure else []), *stated, *last]
@@ -92,7 +97,7 @@ def _is_mac(data: bytes) -> bool:
     n_high, n_mac = len(data.translate(None, ASCII)), _n_of(data, MAC)
     if 2 * len(MAC_APOSTROPHE.findall(data)) > data.count(b"\xd5"):
         return True
-    if n_mac < FEW_MAC or 2 * n_mac < n_high:
+    if n_mac < FEW_MAC or 2 * n_mac < n_high or fits(data.translate(None, ASCII), DEFAULT, "mac-roman"):
         return False
     capitals: list[str] = re.findall("[a-z][ÄÅÇÉÑÖÜ]", data.decode("mac-roman"))
     return bool(10 * len(capitals) <= n_high)

@@ -6,11 +6,17 @@ OS Roman makes this byte an apostrophe.
 
 from __future__ import annotations
 
+import contextlib
 import re
+
+from .labels import MULTIBYTE
 
 MOST = 256  # bytes over 127 of a text that is judged here
 SAMPLE = 1 << 16  # bytes that are judged
 SHARE = 0.2  # of its bytes
+FEW = 3  # characters beyond ASCII that may be valid UTF-8 by chance
+FIRST_OF_THREE = 0xE0  # the lowest byte that begins three bytes in UTF-8
+ASCII = bytes(range(128))
 _HIGH = bytes(range(128, 256))
 # In this order, if several suit: after the usual ones, those that East Asian programs write quotation marks in.
 CHARSETS = ("cp1252", "mac-roman", "gb18030", "cp949", "cp932", "big5hkscs", "euc_jp", "iso8859-15", "iso8859-13",
@@ -44,10 +50,34 @@ def charset_of_signs(data: bytes, first: str) -> str:
     high = len(data) - len(data.translate(None, _HIGH))
     if not first or high > min(MOST, SHARE * len(data)):
         return first
-    places = [data[max(0, m.start() - BEFORE) : m.end() + AFTER] for m in _PLACE.finditer(data, 0, SAMPLE)]
+    places = _places(data)
     if not first.startswith("cp8") and _suits(places, first, _POSSIBLE):  # DOS is a guess from too little
         return first
     return next((name for name in CHARSETS if _suits(places, name, _LIKELY)), first)
+
+
+def valid_by_chance(data: bytes, stated: str) -> bool:
+    """Return whether bytes that are valid UTF-8 are more likely text in the charset that a document states.
+
+    At most three characters beyond ASCII are read so, if UTF-8 makes them letters or signs at places where these do not
+    occur, and the stated charset does not: `najväčšia` in ISO-8859-16 is `najv乨ia` in UTF-8.
+    """
+    high = data.translate(None, ASCII)
+    if not stated or stated == "utf-8" or len(high) > 3 * FEW:
+        return False
+    places = _places(data)
+    if len(high.decode()) > FEW or _suits(places, "utf-8", _POSSIBLE):
+        return False
+    if stated not in MULTIBYTE:
+        return _suits(places, stated, _LIKELY)
+    with contextlib.suppress(UnicodeDecodeError):
+        return max(high) < FIRST_OF_THREE and all(c >= "\u3000" and c.isalpha() for c in high.decode(stated))
+    return False
+
+
+def _places(data: bytes) -> list[bytes]:
+    """Return the characters beyond ASCII in the first 64 kB with some bytes beside them."""
+    return [data[max(0, m.start() - BEFORE) : m.end() + AFTER] for m in _PLACE.finditer(data, 0, SAMPLE)]
 
 
 def _suits(places: list[bytes], charset: str, usual: re.Pattern[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
+import unicodedata
 from collections import Counter
 
 SAMPLE = 4_096
@@ -15,6 +16,9 @@ BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\
 WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32 LE begins with the first
 HZ = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")  # Chinese characters in ASCII: `~{<:Ky~}`
 ONE_SCRIPT = 0.9  # the share of the letters of UTF-16 that are in one block of 256 below U+2000
+CONTROLS_OF_EAST = 0.01  # of the bytes of Chinese, Japanese or Korean in UTF-16 that are control characters, at least
+EAST = ("gb2312", "big5", "euc_jp", "euc_kr")
+SHOWN = "\t\n\r\f\u3000\u00a0\u200b\u200c\u200d\u200e\u200f\u00ad\ufeff"  # besides printable characters
 FEW_HZ = 3  # such runs, if no charset is named
 JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\$\([A-D])")  # ISO-2022 changes to two bytes per character
 KOREAN = b"\x1b$)C"
@@ -29,19 +33,27 @@ def begins_as_utf8(data: bytes) -> bool:
     return True
 
 
-def is_binary(data: bytes) -> bool:
-    """Return whether bytes cannot be text in any charset, by the first 4 kB of them."""
+def is_binary(data: bytes, stated: str = "") -> bool:
+    """Return whether bytes cannot be text in any charset, by the first 4 kB of them.
+
+    - stated: the codec that a header states, or "".
+    """
     head = data[:SAMPLE]
     if head.startswith(BINARY):
         return True
     if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
         return False
-    return not (head.startswith(WIDE) or wide_of(head) or KOREAN in head)
+    return not (head.startswith(WIDE) or wide_of(head, stated) or KOREAN in head)
 
 
-def wide_of(head: bytes) -> str:
-    """Return the UTF-16 or UTF-32 variant in which a document without a byte order mark begins, or ""."""
-    if b"\0" not in head:
+def wide_of(head: bytes, stated: str = "") -> str:
+    """Return the UTF-16 or UTF-32 variant in which a document without a byte order mark begins, or "".
+
+    - stated: the codec that a header states. If it is UTF-16 and the bytes may be text in it, it is returned.
+    """
+    if stated.startswith("utf-16") and _may_be_stated(head, stated):
+        return stated
+    if head.isascii() and b"\0" not in head:
         return ""
     sample = head[: min(SAMPLE, len(head) - len(head) % 4)]
     for name in ("utf-32-le", "utf-32-be") if b"\0\0" in sample else ():
@@ -55,29 +67,62 @@ def utf16_of(head: bytes) -> str:
     """Return the UTF-16 variant of a document without a byte order mark, or "" if it is not UTF-16.
 
     Blanks, digits and ASCII letters have a zero; few zeros suffice if the other characters are letters of one script.
+    In Chinese, Japanese and Korean there may be no zero, but many second bytes are control characters as ASCII.
     """
     zeros = head[::2].count(0), head[1::2].count(0)
     name = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    other = "utf-16-le" if name == "utf-16-be" else "utf-16-be"
     is_clear = 10 * max(zeros) >= len(head) and 20 * min(zeros) <= max(zeros)
-    return name if is_clear or (any(zeros) and _is_one_script(head, name)) else ""
+    if not is_clear and has_controls(head) and not begins_as_utf8(head):
+        east = next((one for one in (name, other) if _is_east_asian(_text(head, one))), "")
+        if east:
+            return east
+    return name if is_clear or (any(zeros) and _is_one_script(_text(head, name))) else ""
 
 
-def _is_one_script(head: bytes, name: str) -> bool:
-    """Return whether bytes are letters of one script in UTF-16, in which only blanks, digits and signs have zeros.
+def has_controls(head: bytes) -> bool:
+    """Return whether bytes contain more control characters than text in an extension of ASCII."""
+    return len(head) - len(head.translate(None, CONTROLS)) > CONTROLS_OF_EAST * len(head)
 
-    Every other byte is then a control character as ASCII. Chinese, Japanese and Korean are not recognised: pairs of
-    ASCII letters are their characters, too.
-    """
+
+def _may_be_stated(head: bytes, name: str) -> bool:
+    """Return whether bytes may be text in the UTF-16 that a header states."""
+    text = _text(head, name)
+    if _is_east_asian(text):
+        return not begins_as_utf8(head)
+    return has_controls(head) and bool(text) and (_is_one_script(text) or text.isprintable())
+
+
+def _text(head: bytes, name: str) -> str:
+    """Return the text of the first 4 kB in UTF-16; "" if it is none, or if a character in it cannot be shown."""
     whole = head[: min(SAMPLE, len(head)) // 2 * 2]
     try:
         text = whole.decode(name)
     except UnicodeDecodeError as e:
         text = whole[: e.start].decode(name) if len(whole) - e.start <= 2 else ""  # a pair that the sample cuts
-    letters = [c for c in text if c.isalpha()]
+    return text if all(c.isprintable() or c in SHOWN for c in text) else ""
+
+
+def _is_one_script(text: str) -> bool:
+    """Return whether a text consists of letters and vowel signs of one script below U+2000."""
+    letters = [c for c in text if unicodedata.category(c)[0] in "LM"]
     blocks = Counter(ord(c) >> 8 for c in letters if c < "\u2000")
     most = max(blocks.values(), default=0)
-    shown = sum(c.isprintable() or c in "\t\n\r\f\u200c\u200d\u200e\u200f\u00ad" for c in text)
-    return shown == len(text) and 2 * len(letters) > len(text) and most >= ONE_SCRIPT * len(letters)
+    return 2 * len(letters) > len(text) and most >= ONE_SCRIPT * len(letters)
+
+
+def _is_east_asian(text: str) -> bool:
+    """Return whether a text is Chinese, Japanese or Korean: nearly all its letters are in one of their charsets.
+
+    These charsets contain a third or a half of the ideographs and syllables. Other bytes, decoded as UTF-16, are
+    characters from all of Unicode.
+    """
+    beyond = [c for c in text if c > "\x7f"]
+    east = [c for c in beyond if c >= "\u2000" and c.isalpha()]
+    if not east or 2 * len(east) < len(beyond):
+        return False
+    known = max(sum(bool(c.encode(name, "ignore")) for c in east) for name in EAST)
+    return known >= ONE_SCRIPT * len(east)
 
 
 def seven_bits(data: bytes, named: list[str]) -> str:

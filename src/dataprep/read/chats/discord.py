@@ -30,7 +30,7 @@ from .messages import files_of, kind_of_file, names_of
 WRITTEN = {"Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "ThreadStarterMessage", "20", "21", "23"}
 _FIELDS = """
 id type timestamp timestampEdited callEndedTimestamp isPinned content author attachments embeds stickers reactions
-mentions reference forwardedMessage interaction inlineEmojis poll
+mentions reference forwardedMessage interaction inlineEmojis poll components
 """  # of a message, as DiscordChatExporter writes it
 FIELDS = frozenset(_FIELDS.split())
 CONTENT = ("attachments", "embeds", "stickers")
@@ -53,7 +53,7 @@ class Discord(JsonExport):
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
     FIELDS: ClassVar[frozenset[str]] = FIELDS
-    VERSION: ClassVar[int] = 6
+    VERSION: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,7 +124,7 @@ class Discord(JsonExport):
         if not text and kind is None:
             text = "\n".join(_embedded(message))
         if kind is None and not text:
-            text = text_in(_asked(message.get("poll")))
+            text = text_in(_asked(message.get("poll"))) or "\n".join(_buttons(message.get("components")))
         if kind is None:
             kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"
         return MessageRow(text, author, time, kind, _meta(message, names, who))
@@ -144,6 +144,13 @@ def _embedded(message: Mapping[str, Any]) -> Iterator[str]:
         parts = [str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said]
         inner = (embed.get(name) for name in ("author", "footer"))  # read only if there is nothing else
         yield from parts or [text for one in inner if isinstance(one, dict) and (text := text_in(_labels(one)))]
+
+
+def _buttons(components: Any) -> Iterator[str]:
+    """Yield the labels of buttons, and texts of components in which later versions may write them."""
+    for one in listed(components):
+        yield from (said for name in ("label", "content") if isinstance(said := one.get(name), str) and said)
+        yield from _buttons(one.get("components"))
 
 
 def _asked(poll: Any) -> Any:

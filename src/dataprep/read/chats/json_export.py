@@ -29,6 +29,10 @@ from dataprep.store import files
 from .messages import ChatReader, message_batch, wall_clock
 
 HEX_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")  # \x08, which is not JSON, of Telegram Desktop
+# An escape in a JSON string; group 1 is half of a pair of surrogates.
+ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|[^u]|u)"
+)
 
 
 class MessageRow(NamedTuple):
@@ -150,7 +154,7 @@ def with_unknown(
     """Return the rows of messages; an empty row of kind `text` gets the text of its message's unknown fields.
 
     A message with text in an unknown field is counted in `stats` as `unknown_field.NAME`. A message of kind `text` for
-    which no text is found is counted as `empty_text`.
+    which no text is found is counted as `empty_text`, and characters that cannot be read as `unreadable_characters`.
 
     - known: the fields that the reader reads, and those that have no text.
     - repair: what is done to each text of an unknown field.
@@ -167,6 +171,8 @@ def with_unknown(
             said = said or ("\n".join(more.values()) if row.kind == "text" else "")
         if not said and row.kind == "text":
             stats.count("empty_text")
+        if "\ufffd" in said:
+            stats.count("unreadable_characters", said.count("\ufffd"))
         out.append(row if said is row.text else row._replace(text=said))
     return out
 
@@ -225,11 +231,20 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
     """Return the message, or the reason to drop it."""
     if len(data) > max_bytes:
         return "too_long"
+    data = HEX_ESCAPE.sub(rb"\1\\u00\2", data) if b"\\x" in data else data
     try:
-        found = orjson.loads(HEX_ESCAPE.sub(rb"\1\\u00\2", data) if b"\\x" in data else data)
-    except orjson.JSONDecodeError as e:
-        return "invalid_utf8" if "utf-8" in str(e).lower() or "surrogate" in str(e) else "not_json"
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            found = orjson.loads(without_lone_surrogates(data))
+        except orjson.JSONDecodeError as e:
+            return "invalid_utf8" if "utf-8" in str(e).lower() else "not_json"
     return found if isinstance(found, dict) else "not_an_object"
+
+
+def without_lone_surrogates(data: bytes) -> bytes:
+    """Return JSON in which an escape for U+FFFD replaces each escape for half of a character beyond U+FFFF."""
+    return ESCAPE.sub(lambda m: m[0] if m[1] is None else b"\\ufffd", data)
 
 
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:

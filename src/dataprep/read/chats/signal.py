@@ -221,7 +221,7 @@ def _json(line: str) -> FirstLine | None:
 def _record(record: Any) -> FirstLine:
     """Return a record of `data.json`. Raises an error of Python if it has another form."""
     when = datetime.fromisoformat(record["date"])
-    body, sender = _bytewise(str(record["body"])), _bytewise(str(record["sender"]))
+    body, sender = _readable(str(record["body"])), _readable(str(record["sender"]))
     time = since_1970(when.year, when.month, when.day, when.hour, when.minute, when.second)
     meta: dict[str, Any] = {}
     quote = str(record.get("quote") or "").strip("\n")
@@ -244,13 +244,14 @@ def _record(record: Any) -> FirstLine:
         or ("text" if author else "system")
     )
     meta = json.loads(json.dumps(meta, ensure_ascii=False).encode("utf-8", "replace"))
-    more = {name: said for name, value in record.items() if name not in FIELDS and (said := text_in(value, _bytewise))}
+    more = {name: said for name, value in record.items() if name not in FIELDS and (said := text_in(value, _readable))}
     text = body.removesuffix("  ") or ("\n".join(more.values()) if kind == "text" else "")
     counted = [f"unknown_field.{name[:40]}" for name in more]
     counted += ["empty_text"] if kind == "text" and not text else []
+    counted += ["unreadable_characters"] * text.count("\ufffd")
     return FirstLine(time, author, text, kind, meta, tuple(counted))
 
 
-def _bytewise(text: str) -> str:
-    """Return a text with its lone surrogates as bytes that are not UTF-8, which make the message a bad one."""
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+def _readable(text: str) -> str:
+    """Return a text with U+FFFD in place of each lone surrogate."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataprep.read.charsets.decide import DecodedText, characters
+from dataprep.read.charsets.labels import codec_of
 from dataprep.read.charsets.units import is_binary
 
 from .response import refuse
@@ -19,7 +20,7 @@ def page_of(data: bytes, declared: str, *, is_html: bool) -> DecodedText:
 
     Raises Refused with the reason "binary", "charset" or "too_nested".
     """
-    if is_binary(data):
+    if is_binary(data, codec_of(declared)):
         refuse("binary")
     found = characters(data, declared, is_html=is_html)
     if found is None:

@@ -83,7 +83,9 @@ class Mixture:
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)
         parts = [(np.flatnonzero(which == i), self.layouts[i].rows(number[which == i])) for i in seen]
-        return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
+        return Rows._make(
+            _merged([(at, part[field]) for at, part in parts], field) for field in range(len(Rows._fields))
+        )
 
     def epochs(self, samples: int) -> dict[str, float]:
         """Return how often each set was read after `samples` samples, as {name: times}; 0.5 means half of its rows."""

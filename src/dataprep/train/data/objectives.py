@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
 from dataprep.store.splitmix import GOLDEN, mix
-from dataprep.train.config import TrainConfig
+from dataprep.train.config import PACKED, TrainConfig
 
 from .rows import IGNORE, Objective, Rows
 
@@ -28,6 +28,8 @@ Tokens = NDArray[Any]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _GOLDEN = np.uint64(GOLDEN)
+MASKS = ("<mask>", "[MASK]")
+"""Names of the special token that hides others in a masked language model."""
 
 
 class SequencePair(NamedTuple):
@@ -114,21 +116,23 @@ def span_corruption(
 
 def masked_lm(
     tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
-    rate: float = 0.15, special: Ints | None = None,
+    rate: float = 0.15, special: Ints | None = None, among: Bools | None = None,
 ) -> SequencePair:  # fmt: skip
     """Return BERT's training examples: a share `rate` of the tokens must be predicted; other targets are IGNORE (-100).
 
     Of the tokens to predict, 80 % are replaced by `mask_id` in the inputs, 10 % by random ids below `vocab_size`, and
     10 % are unchanged. Inputs and targets are (B, N), targets int64. `special` ids are never predicted, nor used as
-    random ids; if a row has too many of them, fewer tokens are predicted. A random id may equal the one that it
-    replaces.
+    random ids; the share is that of the other ids of a row. A random id may equal the one that it replaces.
 
     - samples: the numbers of the rows in the training run, which with `seed` decide the random numbers.
+    - among: bool (B, N), the tokens among which those to predict are chosen; None: all.
     """
     special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
-    score = np.where(np.isin(tokens, special), 2.0, uniform(seed, samples, tokens.shape[1]))
-    chosen = _lowest(score, max(1, round(tokens.shape[1] * rate))) & (score < 1)
+    left_out = np.isin(tokens, special) if among is None else np.isin(tokens, special) | ~among
+    score = np.where(left_out, 2.0, uniform(seed, samples, tokens.shape[1]))
+    count = np.rint((~left_out).sum(1, keepdims=True) * rate).clip(min=1)
+    chosen = (score.argsort(1).argsort(1) < count) & ~left_out
     how = uniform(seed, samples, tokens.shape[1], 1)
     other = ordinary[(uniform(seed, samples, tokens.shape[1], 2) * len(ordinary)).astype(np.int64)]
     inputs = np.where(chosen & (how < 0.8), mask_id, np.where(chosen & (how >= 0.9), other, tokens))
@@ -169,21 +173,29 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
     return Rows(tokens, (place >= seen - 1) & (place < used - 1), None, place < seen)
 
 
-def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
+def for_decoder(
+    config: TrainConfig, special: Mapping[str, int], eot: int, vocab_size: int
+) -> tuple[int, Objective | None]:
     """Return (tokens per row to read, function that makes training rows of them) for a config's objective.
 
     The function is None if rows are used unchanged.
 
     - special: the ids of special tokens by name.
     - eot: the separator's id, used as padding.
+    - vocab_size: the number of ids.
 
-    Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) is missing.
+    Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) or the mask is missing.
     """
     seed, context = config.seed, config.model.context
     if config.objective == "next":
         return context, None
     if config.objective == "prefix":
         return context, lambda rows, samples: prefix_lm(rows, samples, seed)
+    if config.objective == "mlm":
+        mask, others = mask_id(special), np.array([eot, *special.values()], np.int64)
+        how = {"seed": seed, "rate": config.corruption, "special": others}
+        pads = eot if config.layout in PACKED else None
+        return context, lambda rows, samples: masked_rows(rows, samples, mask, vocab_size, pads, **how)
     sizes = {"rate": config.corruption, "mean_span": config.mean_span}
     # A block of n tokens becomes n + 2k + 1 of inputs and targets, with k spans.
     n = next((n for n in range(context, 1, -1) if n + 2 * span_counts(n, **sizes)[1] <= context), 0)
@@ -197,6 +209,42 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
         return side_by_side(span_corruption(rows.tokens[:, 1:], samples, sentinels, seed, **sizes), context, eot)
 
     return n, spans
+
+
+def masked_rows(
+    rows: Rows, samples: Ints, mask_id: int, vocab_size: int, pads: int | None, **how: Any
+) -> Rows:  # fmt: skip
+    """Return rows of a masked language model: each document sees itself in full, and `masked_lm` chooses the targets.
+
+    A target is the token of the input in the same column. The first input of a row is never predicted: it is a
+    separator, or belongs to the row before.
+
+    - pads: the id that fills up rows; None: rows have no padding.
+    - how: the arguments `seed`, `rate` and `special` of `masked_lm`.
+    """
+    inputs, among = rows.tokens[:, :-1], np.ones(rows.tokens[:, :-1].shape, np.bool_)
+    among[:, 0] = False
+    if rows.learn is not None:
+        among[:, 1:] &= rows.learn[:, :-1]
+    made = masked_lm(inputs, samples, mask_id, vocab_size, among=among, **how)
+    seen = np.ones_like(among)
+    if pads is not None:
+        seen = ~np.logical_and.accumulate((inputs == pads)[:, ::-1], axis=1)[:, ::-1]
+    tokens = np.concatenate([made.inputs, rows.tokens[:, -1:]], axis=1)
+    return rows._replace(tokens=tokens, learn=None, prefix=seen, targets=made.targets)
+
+
+def mask_id(special: Mapping[str, int]) -> int:
+    """Return the id of the special token that hides others: that of <mask>, or else of [MASK]. `special` has the ids.
+
+    Raises PlanError if both are missing.
+    """
+    found = next((special[name] for name in MASKS if name in special), None)
+    if found is None:
+        msg = "objective='mlm' needs the special token <mask>; train the tokenizer with special=['<mask>'], and encode "
+        msg += "again"
+        raise PlanError(msg)
+    return found
 
 
 def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:

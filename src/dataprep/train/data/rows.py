@@ -20,22 +20,28 @@ class Rows(NamedTuple):
     """B training rows of T inputs and T targets.
 
     Attributes:
-        tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
+        tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target); the last column
+            is no input.
         learn: bool (B, T), whether each target counts; None: all targets count.
         begins: bool (B, T), whether each input begins a document that must not see the inputs before it; None: no input
             does.
         prefix: bool (B, T), whether each input belongs to its document's prefix, whose tokens all attend to each
             other; None: no input does.
+        targets: int64 (B, T), the target of each input, or IGNORE (-100); None: the next tokens.
     """
 
     tokens: NDArray[Any]
     learn: NDArray[np.bool_] | None = None
     begins: NDArray[np.bool_] | None = None
     prefix: NDArray[np.bool_] | None = None
+    targets: NDArray[np.int64] | None = None
 
     @property
     def n_targets(self) -> int:
         """The number of tokens that are predicted in these rows."""
+        if self.targets is not None:
+            counts = self.targets != IGNORE
+            return int(np.count_nonzero(counts if self.learn is None else counts & self.learn))
         every = self.tokens.shape[0] * (self.tokens.shape[1] - 1)
         return every if self.learn is None else int(np.count_nonzero(self.learn))
 

@@ -216,7 +216,7 @@ def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str 
 
 def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Objective | None]:
     first = next(iter(sets.values()))
-    return for_decoder(config, first.manifest.special, first.eot)
+    return for_decoder(config, first.manifest.special, first.eot, first.vocab_size)
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:
@@ -227,7 +227,8 @@ def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Ten
     tokens, wide = rows.tokens, rows.tokens.dtype != np.uint16
     ids = _move(tokens.astype(np.int64) if wide else tokens.view(np.int16), device)
     ids = ids.long() if wide else ids.long() & 0xFFFF  # torch.uint16 has few operations: int16, then unsigned
-    x, y = ids[:, :-1].contiguous(), ids[:, 1:].clone()  # a clone: one row is contiguous as it is
+    x = ids[:, :-1].contiguous()
+    y = ids[:, 1:].clone() if rows.targets is None else _move(rows.targets.copy(), device)  # a clone: it is changed
     if rows.learn is not None:
         y.masked_fill_(~_move(rows.learn, device), IGNORE)
     if rows.begins is None and rows.prefix is None:

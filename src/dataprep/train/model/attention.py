@@ -106,7 +106,7 @@ class Attention(Layers):
 
     def attended(self, q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, sight: Sight) -> Tensor:
         """Return the layer's output, (B, T, D), for queries and all keys and values that they may attend to."""
-        more = () if self.bias is None else (self.bias, sight.places)
-        seen_BHTC = masks.attend(q_BHTC, k_BKSC, v_BKSC, sight.allowed, *more)
+        dropout = self.config.attention_dropout if self.training else 0.0
+        seen_BHTC = masks.attend(q_BHTC, k_BKSC, v_BKSC, sight.allowed, self.bias, sight.places, dropout)
         out_BTD: Tensor = self.out(seen_BHTC.transpose(1, 2).flatten(2))
         return out_BTD

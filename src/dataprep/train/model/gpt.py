@@ -117,7 +117,9 @@ class GPT(nn.Module):
 
     def _mask(self, sees: Sees, is_scored: bool, ids_BT: Tensor, mask: Mask | None) -> Any:  # noqa: FBT001
         """Return the mask for layers with a rule; in rows without a mask, layers without a rule need none."""
-        return None if mask is None and sees == CAUSAL and not is_scored else masks.of_layer(sees, mask, ids_BT)
+        if mask is None and sees == CAUSAL and not is_scored:
+            return None
+        return masks.of_layer(sees, mask, ids_BT, dense=self.training and self.config.attention_dropout > 0)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> tuple[Tensor, Tensor | None]:
         """Return `outputs(ids_BT, mask)`; a training run may replace this method by a compiled version."""

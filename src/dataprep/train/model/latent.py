@@ -9,6 +9,7 @@ from torch import Tensor
 from dataprep.train.parts import Matrix
 from dataprep.train.shape import ModelConfig
 
+from . import masks
 from .attention import Attention, Sight
 from .cache import KeyValues, store_of
 from .linear import Layers, Linear
@@ -19,7 +20,8 @@ from .positions import positions_of, rotate
 class LatentAttention(Attention):
     """Attention whose cache stores, per token, a vector of `latent` numbers and one rotated key for all heads.
 
-    Queries and keys have `d_head` channels per head without position, and `rotated_width` more that are rotated.
+    Queries and keys have `d_head` channels per head without position, and `rotated_width` more that are rotated. In
+    generation, keys and values are not made again of the stored vectors (`_absorbed`).
     """
 
     down: Linear
@@ -75,7 +77,30 @@ class LatentAttention(Attention):
             q_BHTC = torch.cat([plain_BHTC, rotate(q_turned_BHTC, sight.rope)], dim=-1)
             turned_B1TC = rotate(turned_B1TC, sight.rope)
         short_B1SC, turned_B1SC = sight.with_stored(short_B1TC, turned_B1TC)
+        if sight.cached is not None and self._may_absorb(q_BHTC.shape[2], short_B1SC.shape[2]):
+            return self._absorbed(q_BHTC, short_B1SC, turned_B1SC, sight)
         kv_BHSC = self.up(short_B1SC[:, 0]).unflatten(-1, (heads, -1)).transpose(1, 2)
         k_BHSC, v_BHSC = kv_BHSC.chunk(2, dim=-1)
         k_BHSC = torch.cat([k_BHSC, turned_B1SC.expand(-1, heads, -1, -1)], dim=-1)
         return self.attended(q_BHTC, k_BHSC, v_BHSC, sight)
+
+    def _may_absorb(self, t: int, s: int) -> bool:
+        """Return whether `_absorbed` has fewer operations for T queries and S keys than making keys and values."""
+        c, latent = self.config.d_head, self.config.latent or 0
+        return isinstance(self.up, Linear) and t * s * (latent - c) < c * latent * (s - t)
+
+    def _absorbed(self, q_BHTC: Tensor, short_B1SC: Tensor, turned_B1SC: Tensor, sight: Sight) -> Tensor:
+        """Return the layer's output without making keys and values of the stored vectors (DeepSeek-V2, 2.1.2).
+
+        The projection of a head's keys is applied to its query instead, which then has a score with each stored vector
+        itself; the projection of values is applied to the weighted sum of these vectors.
+        """
+        heads, width = self.config.n_heads, self.config.d_head
+        up_H2CL = self.up.weight.to(q_BHTC.dtype).view(heads, 2 * width, -1)
+        plain_BHTC, turned_BHTC = q_BHTC[..., :width], q_BHTC[..., width:]
+        q_BHTL = torch.cat([plain_BHTC @ up_H2CL[:, :width], turned_BHTC], dim=-1)
+        q_BHTL = q_BHTL * (q_BHTL.shape[-1] / q_BHTC.shape[-1]) ** 0.5  # `attend` divides by the root of the width
+        k_B1SL = torch.cat([short_B1SC, turned_B1SC], dim=-1)
+        seen_BHTL = masks.attend(q_BHTL, k_B1SL, short_B1SC, sight.allowed, self.bias, sight.places)
+        out_BTD: Tensor = self.out((seen_BHTL @ up_H2CL[:, width:].transpose(1, 2)).transpose(1, 2).flatten(2))
+        return out_BTD

@@ -59,23 +59,24 @@ class Mask(NamedTuple):
         return Mask(place_BT - first_BT, _rendered(first_BT, seen_BT, CAUSAL), first_BT, seen_BT)
 
 
-def of_layer(sees: Sees, mask: Mask | None, ids_BT: Tensor) -> Any:
+def of_layer(sees: Sees, mask: Mask | None, ids_BT: Tensor, *, dense: bool = False) -> Any:
     """Return the mask of a layer with the rule `sees`, dense or a BlockMask.
 
     - mask: the documents and prefixes of the rows; None: each row of ids_BT is one document.
+    - dense: whether a BlockMask would not do.
     """
     if mask is None:
         first_BT = torch.zeros_like(ids_BT)
-        return _rendered(first_BT, first_BT > 0, sees)
-    if sees == CAUSAL:
+        return _rendered(first_BT, first_BT > 0, sees, dense=dense)
+    if sees == CAUSAL and not dense:
         return mask.allowed
     assert mask.first is not None, "a mask made by `Mask.of`"
     assert mask.prefix is not None, "a mask made by `Mask.of`"
-    return _rendered(mask.first, mask.prefix, sees)
+    return _rendered(mask.first, mask.prefix, sees, dense=dense)
 
 
-def _rendered(first_BT: Tensor, prefix_BT: Tensor, sees: Sees) -> Any:
-    render = _blocks if first_BT.device.type == "cuda" and HAS_TRITON else _dense
+def _rendered(first_BT: Tensor, prefix_BT: Tensor, sees: Sees, *, dense: bool = False) -> Any:
+    render = _blocks if first_BT.device.type == "cuda" and HAS_TRITON and not dense else _dense
     return render(first_BT, prefix_BT, sees)
 
 
@@ -99,7 +100,7 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor, sees: Sees = CAUSAL) -> Any:
 
 def attend(
     q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None, bias: Bias | None = None,
-    places: tuple[Tensor, Tensor] | None = None,
+    places: tuple[Tensor, Tensor] | None = None, dropout: float = 0.0,
 ) -> Tensor:  # fmt: skip
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
@@ -108,6 +109,7 @@ def attend(
     - allowed: a dense mask or a BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
     - bias: the term that is added to scores; None: nothing.
     - places: the positions of queries (B, T) and keys (B, S) for `bias`; None: 0, 1, 2 ...
+    - dropout: the share of the weights that is set to 0, not with a BlockMask.
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):
@@ -118,10 +120,10 @@ def attend(
         out: Tensor = _fast(flex_attention)(q_BHTC, k_BKSC, values, **how)
         return out
     if bias is not None:
-        return _biased(q_BHTC, k_BKSC, v_BKSC, allowed, bias, places)
+        return _biased(q_BHTC, k_BKSC, v_BKSC, allowed, bias, places, dropout)
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(
-        q_BHTC, k_BKSC, v_BKSC, attn_mask=allowed, is_causal=causal, enable_gqa=grouped
+        q_BHTC, k_BKSC, v_BKSC, attn_mask=allowed, dropout_p=dropout, is_causal=causal, enable_gqa=grouped
     )
 
 
@@ -134,7 +136,7 @@ def _score_mod(bias: Bias) -> Callable[..., Tensor]:
 
 def _biased(
     q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Tensor | None, bias: Bias,
-    places: tuple[Tensor, Tensor] | None,
+    places: tuple[Tensor, Tensor] | None, dropout: float,
 ) -> Tensor:  # fmt: skip
     """Return the output of attention whose scores have a bias, as `attend`; all biases are computed at once."""
     heads, t, s = q_BHTC.shape[1], q_BHTC.shape[2], k_BKSC.shape[2]
@@ -146,7 +148,9 @@ def _biased(
     seen = k_B11S <= q_B1T1 if allowed is None else allowed
     bias_BHTS = bias_BHTS.masked_fill(~seen, -torch.inf)
     grouped = heads != k_BKSC.shape[1]
-    return F.scaled_dot_product_attention(q_BHTC, k_BKSC, v_BKSC, attn_mask=bias_BHTS, enable_gqa=grouped)
+    return F.scaled_dot_product_attention(
+        q_BHTC, k_BKSC, v_BKSC, attn_mask=bias_BHTS, dropout_p=dropout, enable_gqa=grouped
+    )
 
 
 def _fast(function: Callable[..., Any]) -> Callable[..., Any]:

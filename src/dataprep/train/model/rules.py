@@ -15,8 +15,10 @@ class Rule:
         prefix: whether all tokens of a prompt attend to each other.
         begins: token id that begins a document, whose tokens attend to nothing before it; None: a prompt is one
             document.
+        fills: whether the model predicts masked tokens from both sides, so that it cannot generate text.
     """
 
+    fills: bool = False
     prefix: bool = False
     begins: int | None = None
 
@@ -29,7 +31,8 @@ class Rule:
         - eot: the id of the separator.
         """
         in_stream = config.layout == "contiguous" and config.mask_documents
-        return cls(prefix=config.objective != "next", begins=eot if in_stream else None)
+        objective = config.objective
+        return cls(fills=objective == "mlm", prefix=objective != "next", begins=eot if in_stream else None)
 
     def visible(self, ids: list[int]) -> list[int]:
         """Return those of the token ids `ids` that the next token may attend to: the last document, or all."""

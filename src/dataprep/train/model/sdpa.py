@@ -67,7 +67,7 @@ def chosen(config: TrainConfig, device: torch.device) -> Iterator[str | None]:
     cannot compute the model's attention with the one that the config names.
     """
     case, forced = _case(config, device), config.attention != "auto"
-    if case.masked and device.type == "cuda" and HAS_TRITON:
+    if case.masked and device.type == "cuda" and HAS_TRITON and not config.model.attention_dropout:
         if forced:
             msg = (
                 f"attention={config.attention!r} must be 'auto' here: rows with documents or prefixes use "
@@ -114,7 +114,7 @@ def _taken(names: Sequence[str], config: TrainConfig, case: Case, device: torch.
         mask = torch.zeros(1, 1, t, t, dtype=case.dtype, device=device, requires_grad=True)
     with _only(names):
         try:
-            number = choice(q, k, k, mask, 0.0, mask is None, enable_gqa=q.shape != k.shape)
+            number = choice(q, k, k, mask, model.attention_dropout, mask is None, enable_gqa=q.shape != k.shape)
         except RuntimeError:  # no back end is left
             return None
     return next((name for name, backend in _BACK_ENDS.items() if backend.value == number), None)

@@ -40,6 +40,7 @@ DELETED = "This message was deleted from the conversation!"
 MISSING = "Attachment missing!"
 HANDWRITTEN = "Handwritten messages are not yet supported!"
 UNREADABLE = "Unable to format app message: "
+LOCATION = re.compile(r"(?:Started|Stopped) sharing location!\Z")
 SHARED_PLAY = "SharePlay Message\nEnded"
 DRAWING = "drawing.png"  # names the kind of a handwritten message, which has no file
 HEADINGS = {"Tapbacks:", "Reactions:"}
@@ -105,6 +106,7 @@ def content(author: str | None, text: str) -> MessageContent:
         meta["reactions"] = dict(reactions)
     said = "\n".join(kept).strip("\n")
     kind = "sticker" if sticker else kind_of_file(names[0]) if names else "call" if said == SHARED_PLAY else "text"
+    kind = "location" if LOCATION.match(said) else kind
     return MessageContent(author, said, "deleted" if deleted else kind, meta)
 
 

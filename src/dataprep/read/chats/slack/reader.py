@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -42,7 +43,7 @@ from dataprep.store import files
 
 from .names import CHATS, FIELDS, USERS, SlackNames, cached_names, name_of
 from .names import names_in as slack_names
-from .text import in_blocks, plain
+from .text import blocks_text, plain, unknown_types
 
 _KNOWN = """
 type subtype text user ts client_msg_id team user_team source_team user_profile blocks attachments files file upload
@@ -141,7 +142,7 @@ class Slack(ChatReader):
             return MessageRow(f"{author} {text}" if who else text.removeprefix("@"), None, time, "system")
         attached = listed(message.get("files")) or ([message["file"]] if isinstance(message.get("file"), dict) else [])
         if not text and not attached:
-            said = in_blocks(message.get("blocks"), names.users, names.channels)
+            said = blocks_text(message.get("blocks"), names.users, names.channels)
             text = "\n".join([*([said] if said else []), *_attachments(message, names)])
         comment = message.get("comment")
         if not text and isinstance(comment, dict):
@@ -190,6 +191,8 @@ class _Reading:
                     known.add([_stamp(m["ts"]) for m in kept], positions)
                     answered = known.find([_answers(m) for m in kept], self.piece.file)
                     rows = with_unknown([self.reader.row(m, names) for m in kept], kept, KNOWN, self.stats)
+                    for name, n in Counter(one for m in kept for one in _unknown_blocks(m)).items():
+                        self.stats.count(f"unknown_field.blocks.{name[:40]}", n)
                     yield batch_of(rows, names.folders.get(folder, folder), positions, self.piece, answered)
             if walk.document() != {"messages": [0]}:
                 msg = "the file is not a list of messages, as Slack writes per day; name another reader with format="
@@ -207,13 +210,20 @@ def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]
         fields = [part for field in listed(one.get("fields")) for part in (field.get("title"), field.get("value"))]
         parts = [*(one.get(name) for name in ("pretext", "title", "text")), *fields]
         said = [plain(str(part), names.users, names.channels) for part in parts if part]
-        said += filter(None, [in_blocks(one.get("blocks"), names.users, names.channels)])
+        said += filter(None, [blocks_text(one.get("blocks"), names.users, names.channels)])
         quoted = [
             inner["message"] for inner in listed(one.get("message_blocks")) if isinstance(inner.get("message"), dict)
         ]
         if not said:
-            said += filter(None, (in_blocks(inner.get("blocks"), names.users, names.channels) for inner in quoted))
+            said += filter(None, (blocks_text(inner.get("blocks"), names.users, names.channels) for inner in quoted))
         yield from said or ([str(one["fallback"])] if one.get("fallback") else [])
+
+
+def _unknown_blocks(message: Mapping[str, Any]) -> set[str]:
+    """Return the types of blocks in a message and in what is attached to it that the reader does not know."""
+    return unknown_types(message.get("blocks")).union(
+        *(unknown_types(one.get("blocks")) for one in listed(message.get("attachments")))
+    )
 
 
 def _meta(message: Mapping[str, Any], attached: list[dict[str, Any]]) -> dict[str, Any]:

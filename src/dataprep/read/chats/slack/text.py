@@ -11,7 +11,16 @@ ESCAPED = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 ENTITY = re.compile("|".join(ESCAPED))
 
 
-_INNER = ("title", "label", "description", "fields", "elements", "accessory")  # what a block has inside
+# What people see in a block, in this order; blocks of unknown types are read field by field.
+_INNER = ("title", "subtitle", "label", "description", "body", "details", "output", "fields", "elements", "blocks",
+          "cards", "tasks", "sources", "actions", "accessory", "element", "child_blocks", "content")  # fmt: skip
+_TYPES = """
+actions alert card carousel container context context_actions data_table divider file header image input markdown plan
+rich_text section table task_card video
+"""  # of blocks, as Slack documents them
+TYPES = frozenset(_TYPES.split())
+# Fields of blocks that people do not see.
+_HIDDEN = re.compile(r"(?:.*_)?(?:id|type|url|value|style|level|status|key|source|size|emoji|verbatim)\Z")
 _INLINE = {"text", "link", "user", "channel", "usergroup", "broadcast", "emoji", "date", "color"}
 
 
@@ -44,8 +53,37 @@ def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], c
     return label if label in value else f"{label} ({value})"
 
 
+def unknown_types(blocks: Any) -> set[str]:
+    """Return the types of blocks that Slack does not document, or that are newer than this reader."""
+    some = blocks if isinstance(blocks, list) else []
+    return {str(one.get("type")) for one in some if isinstance(one, dict)} - TYPES
+
+
+def _every_text(value: Any, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
+    """Return all texts in a block of unknown type, one per line, without the values of technical fields."""
+    if isinstance(value, str):
+        return plain(value, users, channels)
+    if isinstance(value, dict):
+        value = [inner for name, inner in value.items() if not _HIDDEN.match(str(name))]
+    inner = value if isinstance(value, list) else []
+    return "\n".join(filter(None, (_every_text(one, users, channels) for one in inner)))
+
+
+def blocks_text(blocks: Any, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
+    """Return the text of the blocks of a message; one of an unknown type is read field by field.
+
+    >>> blocks_text([{"type": "novelty", "novelty_id": "N1", "says": {"text": "Hi <@U1>"}}], {"U1": "Bo"}, {})
+    'Hi @Bo'
+    """
+    parts = []
+    for one in blocks if isinstance(blocks, list) else []:
+        is_known = isinstance(one, dict) and one.get("type") in TYPES
+        parts.append((in_blocks(one, users, channels) if is_known else "") or _every_text(one, users, channels))
+    return "\n".join(filter(None, parts))
+
+
 def in_blocks(value: Any, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return the text of the blocks of a message, in which programs write their messages; one line per block.
+    """Return the text of blocks, or of what is in them, in which programs write their messages; one line per block.
 
     >>> in_blocks([{"type": "section", "text": {"type": "mrkdwn", "text": "Hi <@U1>"}}], {"U1": "Ilse"}, {})
     'Hi @Ilse'

@@ -1,0 +1,29 @@
+"""Keys of many parts: what a run opens and reads grows with the parts, not with parts times ranges."""
+
+from __future__ import annotations
+
+import pytest
+
+import dataprep as dp
+from dataprep.dedup.near import key_sources
+from dataprep.store import shuffle
+from fixtures.counted import Counted, many_parts
+
+
+@pytest.mark.parametrize("stage", [dp.MinHash(bands=4, rows=2), dp.Exact()], ids=lambda stage: stage.name)
+def test_opens_grow_with_the_parts(monkeypatch, stage):
+    """Four times as many parts, ranges and partitions: at most four times as many opens and requests."""
+    monkeypatch.setattr(shuffle, "FAN_IN", 4)
+    counts = []
+    for n in (6, 24):
+        with many_parts(n, docs=6, in_a_range=2) as (url, out):
+            assert dp.Pipeline(stage).run(dp.read(url), out).count == n * 3
+            counts.append((Counted.opens.total(), Counted.requests.total()))
+    assert all(more <= 4 * few for few, more in zip(*counts, strict=True)), counts
+
+
+def test_buckets_grow_with_the_documents():
+    """A bucket has at most as many keys as are sorted at once, as far as a key's first 16 bits can tell them apart."""
+    most = key_sources.MATCH_RECORDS
+    sizes = {most * 256: 256, most * 256 + 1: 512, most * 512: 512, most * 5000: 8192, 1 << 60: 1 << 16}
+    assert {n: key_sources.n_buckets(n) for n in (0, 1, *sizes)} == {0: 256, 1: 256} | sizes
