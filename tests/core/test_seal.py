@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
-from dataprep.core.model.parquet import FileWriter, compact
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats
 from dataprep.core.run import seal
 from dataprep.core.run.seal import Flow, published, write_shard
 from dataprep.errors import PlanError
+from dataprep.store.parquet import FileWriter, compact
 
 
 class Hides(Stage):

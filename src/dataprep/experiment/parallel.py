@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dataprep.core.run.runner import Local
 
-if TYPE_CHECKING:
-    from .runs import Trainings
+Train = Callable[[str, str, int], None]  # of a device, a version and a seed
 
 
 @dataclass(frozen=True)
@@ -28,28 +27,32 @@ class Lane:
         return f"trainings {', '.join(f'{name} {seed}' for name, seed in self.runs)}"
 
 
-def train_at_once(runs: Trainings, left: list[tuple[str, int]], processes: int) -> None:
-    """Do the trainings `left`, (version, seed) each, in several processes, and measure their losses.
+def train_at_once(train: Train, device: str, left: list[tuple[str, int]], processes: int) -> None:
+    """Do the trainings `left` in several processes.
 
     All trainings take about the same time, so each process is given the same number. If one is killed, it is started
-    again, and skips what is finished.
+    again, so `train` skips what is finished.
+
+    Args:
+        train: a function that does the training of a version and a seed on a device.
+        device: the device in the settings, such as "auto".
+        left: (version, seed) of each training.
+        processes: the number of processes.
     """
     lanes = [Lane(i, tuple(left[i::processes])) for i in range(min(processes, len(left)))]
-    quiet = replace(runs, say=_nothing)
-    for _ in Local(len(lanes)).map(partial(_train, quiet), lanes, "train"):
+    for _ in Local(len(lanes)).map(partial(_train, train, device), lanes, "train"):
         pass
 
 
-def _train(runs: Trainings, lane: Lane) -> None:
+def _train(train: Train, device: str, lane: Lane) -> None:
     """Do the trainings of one process."""
     import torch
 
-    device = device_of(runs.config.device, lane.number)
-    if device == "cpu":
+    own = device_of(device, lane.number)
+    if own == "cpu":
         torch.set_num_threads(1)
-    own = replace(runs, config=replace(runs.config, device=device))
     for name, seed in lane.runs:
-        own.losses_of(own.design.versions[name], seed)
+        train(own, name, seed)
 
 
 def device_of(name: str, number: int) -> str:
@@ -64,7 +67,3 @@ def device_of(name: str, number: int) -> str:
 
     device = str(pick_device(name))
     return f"cuda:{number % torch.cuda.device_count()}" if device == "cuda" else device
-
-
-def _nothing(_: str) -> None:
-    """Print nothing."""

@@ -79,12 +79,18 @@ class Trainings:
             speed = self._speed(*next(iter(left.values())))
             self.say(f"the first {TRIED} steps: {cost.text(speed)}")
         if self.parallel > 1 and len(left) > 1:
-            train_at_once(self, [(version.name, seed) for version, seed in left.values()], self.parallel)
+            each = [(version.name, seed) for version, seed in left.values()]
+            train_at_once(replace(self, say=_nothing).train_on, self.config.device, each, self.parallel)
         found: dict[str, dict[str, list[list[float]]]] = {}
         for version, seed in self._all():
             for metric, bits in self.losses_of(version, seed).items():
                 found.setdefault(metric, {}).setdefault(version.name, []).append(bits)
         return {metric: {n: np.array(rows) for n, rows in of.items()} for metric, of in found.items()}
+
+    def train_on(self, device: str, name: str, seed: int) -> None:
+        """Do the run of a version and a seed on a device, unless it is finished."""
+        own = replace(self, config=replace(self.config, device=device))
+        own.losses_of(self.design.versions[name], seed)
 
     def cost(self) -> Cost:
         """Return the cost of the trainings that are left. Raises PlanError if a version is too small for the tokens."""
@@ -200,6 +206,10 @@ class Trainings:
         ids = held.table(["id"]).column("id").to_pylist()
         sums = [found.groups[str(i)] for i in ids]
         return np.array([[one.text_nats / math.log(2) for one in sums], [float(one.n_bytes) for one in sums]])
+
+
+def _nothing(_: str) -> None:
+    """Print nothing."""
 
 
 def check_checkpoints(n: int, steps: int) -> None:

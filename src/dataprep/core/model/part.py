@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError
 from dataprep.store import compress, hashes
 from dataprep.store.key import key
+from dataprep.store.parquet import FileWriter
 from dataprep.store.place import check_here, here
 
 from ..output.layout import open_at_hand
@@ -25,7 +26,6 @@ from .batch import Batch, Ids
 from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger
-from .parquet import FileWriter
 from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, raise_if_short
 from dataprep.store import files
+from dataprep.store.parquet import AnyRows, FileWriter, compact, sorted_rows
 
 from ..output.layout import Folder, at_hand
-from .parquet import AnyRows, FileWriter, compact, sorted_rows
 
 DROPS = pa.schema(
     [

@@ -383,3 +383,10 @@ def open_at_hand(url: str) -> BinaryIO:
         with contextlib.suppress(ReadError):
             return files.open_raw(at_hand(url))
     return files.open_raw(at_hand(url))
+
+
+def is_hidden(home: Folder) -> bool:
+    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
+    if home.readable is None or (origin := home.origin) is None:
+        return home.readable is not None
+    return any(map(is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))

@@ -15,13 +15,13 @@ import xxhash
 
 from dataprep.store import files, receipts
 from dataprep.store.background import Background
+from dataprep.store.parquet import compact, sorted_rows
 
 from ..model import batch as B
 from ..model.batch import Batch
 from ..model.dataset import Dataset
 from ..model.describe import FORGET
 from ..model.ledger import Ledger
-from ..model.parquet import compact, sorted_rows
 from ..model.part import Part, Sealed, ShardWriter
 from ..model.stage import masks, n_hidden
 from ..model.stats import StageStats, Stats
