@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,21 @@ def test_each_run_takes_its_budget(whole, shards) -> None:
     found = dp.evaluate(Path(whole.folder) / run["folder"], shards, device="cpu")
     assert found.total.bits_per_byte == run["bits_per_byte"]
     assert len({run["bits_per_byte"] for run in whole.runs}) == 4
+
+
+def test_verify_reads_the_trainings(whole, tmp_path, dataprep) -> None:
+    """They are good; a byte of a checkpoint that changed, and a receipt, are named with the remedy."""
+    copy = shutil.copytree(whole.folder, tmp_path / "copy")
+    code, out, err = dataprep("verify", copy)
+    assert (code, out) == (0, f"good {copy}/runs: runs\n"), err
+    model = next((copy / whole.runs[0]["folder"]).glob("*.pt"))
+    content = bytearray(model.read_bytes())
+    content[len(content) // 2] ^= 1
+    model.write_bytes(content)
+    (copy / f"{whole.runs[1]['folder']}.json").write_text("{")
+    [found] = dp.tools.verify(str(copy)).values()
+    assert len(found) == 2
+    assert all("the same command" in problem.do for problem in found)
 
 
 @pytest.mark.parametrize("name", ["probe", "tiny", "350m", "llama-350m", "gemma3-small"])

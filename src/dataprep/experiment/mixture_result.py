@@ -7,11 +7,12 @@ from typing import Any
 
 from dataprep.errors import counted
 from dataprep.report.difference_charts import standalone
+from dataprep.report.experiments import PICTURES
 from dataprep.report.mixture_charts import agreement
 
 from .mixture import BEST, CANDIDATES, NATURAL, PROPOSED, Sweep
 from .regression import BOOSTED
-from .result import PICTURES, Experiment
+from .result import Experiment
 from .tables import aligned
 
 MIXTURES = "mixtures.svg"

@@ -9,20 +9,16 @@ from typing import Any
 from dataprep.core.output import owned
 from dataprep.errors import counted
 from dataprep.filters.decontaminate.stage import Decontaminate
-from dataprep.report.difference_charts import Mark, against, intervals, standalone
+from dataprep.history.experiments import JSON, curves_of
+from dataprep.report.difference_charts import standalone
+from dataprep.report.experiments import COLUMNS, pictures, rows_of
 from dataprep.shown.notebook import block
 from dataprep.store import files
 
-from .difference import BETTER, WORSE
 from .measures import ALL, CANNOT_TELL
 from .tables import aligned, finite, markdown
 
-COLUMNS = (
-    "version", "documents", "tokens", "less", "passes", "bits per byte", "difference", "95 % interval", "verdict"
-)  # fmt: skip
-STYLES = {BETTER: "kept", WORSE: "dropped"}
-JSON, MARKDOWN = "experiment.json", "experiment.md"
-PICTURES = ("differences.svg", "sizes.svg")
+MARKDOWN = "experiment.md"
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Experiment:
     """The result of `experiment`: which version of a corpus makes a better model.
 
     Attributes:
-        folder: the folder with experiment.json, experiment.md, differences.svg and sizes.svg.
+        folder: the folder with experiment.json, experiment.md, differences.svg, sizes.svg and curves.svg.
         baseline: the version with which the others are compared.
         versions: for each version: the number of its documents and tokens; `contaminated`, the number of documents that
             were removed since they share words with the held-out set; `epochs`, the passes over its text; `seconds`,
@@ -60,25 +56,7 @@ class Experiment:
 
     def table(self, measure: str = ALL) -> list[list[str]]:
         """Return the rows of the table, as texts; its columns are `COLUMNS`."""
-        found = next(one for one in self.measures if one["name"] == measure)["versions"]
-        whole = self.versions[self.baseline]["tokens"]
-        rows = []
-        for name, of in self.versions.items():
-            one = found[name]
-            row = [name, f"{of['documents']:,}", f"{of['tokens']:,}", f"{1 - of['tokens'] / whole:.1%}",
-                   f"{of['epochs']:.2g}", f"{one['bits_per_byte']:.4f}"]  # fmt: skip
-            if name == self.baseline:
-                rows.append([*row, "", "", "baseline"])
-            else:
-                low, high = one["interval"]
-                rows.append([*row, f"{one['difference']:+.4f}", f"{low:+.4f} to {high:+.4f}", self._said(one)])
-        return rows
-
-    def _said(self, one: dict[str, Any]) -> str:
-        if one["verdict"] in STYLES:
-            return str(one["verdict"])
-        needed = one["seeds_needed"]
-        return f"{one['verdict']}; {'more held-out text' if needed is None else counted(needed, 'seed')} would show it"
+        return rows_of(self.to_dict(), [one["name"] for one in self.measures].index(measure))
 
     def measure_rows(self) -> list[list[str]]:
         """Return the rows of the table of measures: name, groups, noise, signal to noise, and a verdict per version."""
@@ -133,21 +111,8 @@ class Experiment:
 
     def pictures(self) -> dict[str, str]:
         """Return the pictures, as {name of the file: SVG}."""
-        found = self.measures[0]["versions"]
-        rows = [
-            Mark(
-                name, of["difference"], of["interval"][0], of["interval"][1], of["by_seed_difference"],
-                STYLES.get(of["verdict"], "none"),
-            )
-            for name, of in found.items() if name != self.baseline
-        ]  # fmt: skip
-        said = f"Difference in bits per byte from {self.baseline} (less is better), with 95 % intervals"
-        points = [(name, float(of["tokens"]), found[name]["bits_per_byte"]) for name, of in self.versions.items()]
-        made = (
-            intervals(rows, "bits per byte - those of " + self.baseline, said),
-            against(points, "Tokens of the version", "Bits per byte against the tokens of each version"),
-        )
-        return {name: standalone(chart) for name, chart in zip(PICTURES, made, strict=True)}
+        drawn = pictures(self.to_dict(), curves_of(self.folder, self.to_dict()))
+        return {name: standalone(chart) for name, chart in drawn.items()}
 
     def save(self) -> None:
         """Write the JSON, the Markdown and the pictures to the folder.

@@ -98,8 +98,8 @@ def experiment(
         runner: the Runner that makes versions and shards; None: `dp.tools.Serial()`.
         quiet: whether to print nothing.
 
-    Returns the `Experiment`; `out` has it as experiment.json, experiment.md, differences.svg and sizes.svg. With `mix`,
-    returns a `MixtureExperiment`, and mixtures.svg replaces sizes.svg.
+    Returns the `Experiment`; `out` has it as experiment.json, experiment.md, differences.svg, sizes.svg and curves.svg.
+    With `mix`, returns a `MixtureExperiment`, and mixtures.svg replaces sizes.svg.
 
     Raises PlanError before any training if the versions, the held-out set or a parameter cannot be used, or if a
     version has too little text for `tokens`; ReadError for a bad line of a file of questions; StaleOutput if `out` has

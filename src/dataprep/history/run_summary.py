@@ -27,6 +27,7 @@ from . import clusters
 from .boilerplate import alike_in_boilerplate
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
+from .experiments import FoundExperiment, found_experiments
 from .judged import review_alarms
 from .recall import ScriptRecall, recall_by_script
 from .status import metrics_rows
@@ -87,6 +88,7 @@ class RunSummary:
             length in tokens.
         metrics: the rows that training wrote.
         samples: the texts that the model wrote.
+        experiments: the experiments in the folder.
     """
 
     name: str
@@ -113,6 +115,7 @@ class RunSummary:
     token_lengths: dict[int, int] = field(default_factory=dict)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
+    experiments: list[FoundExperiment] = field(default_factory=list)
 
 
 def summarize(folder: str) -> RunSummary:
@@ -156,6 +159,7 @@ def summarize(folder: str) -> RunSummary:
         token_lengths=_token_lengths(shards) if shards is not None else {},
         metrics=training_metrics(folder),
         samples=_samples(folder),
+        experiments=found_experiments(folder),
     )
 
 

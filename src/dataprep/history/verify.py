@@ -67,8 +67,8 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 
     If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
-    hashes of its files; for token shards, see `verify_shards`; for an experiment, see `damaged_runs`. Documents that
-    `dataprep prune` removed are not reported as problems.
+    hashes of its files; for token shards, see `verify_shards`; for an experiment and a sweep over sizes, see
+    `damaged_runs`. Documents that `dataprep prune` removed are not reported as problems.
 
     Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
     Replaced if a result was replaced while it was read.
@@ -85,14 +85,14 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
 def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
-    if not found:
+    if not found and not is_experiment(url):
         msg = f"{url} has no finished Dataset, token shards or index; pass a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
     of_data = {folder.url: _verify(folder, runner) for folder in found.values()}
     if not is_experiment(url):
         return of_sets | of_data
-    of_runs = {files.join(url, RUNS): bad} if (bad := damaged_runs(url)) else {}
+    of_runs = {files.join(url, RUNS): bad} if (bad := damaged_runs(url)) or not found else {}
     again = {at: [p._replace(do=DATA_AGAIN) if p.do != STOPPED else p for p in of] for at, of in of_data.items()}
     return of_sets | of_runs | again
 
@@ -332,10 +332,11 @@ def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
     "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for other
-    folders. For a tokenizer or a preset, all values except "kind" are None. For a pruned step, which has no documents,
-    the numbers are 0.
+    folders. For a tokenizer, a preset or the trainings of a sweep, all values except "kind" are None. For a pruned
+    step, which has no documents, the numbers are 0.
     """
-    if kind := kind_of(url):
+    kind = RUNS if files.name_of(url) == RUNS and is_experiment(Folder(url).parent.url) else kind_of(url)
+    if kind:
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}
     if is_index(url):
         found = index_manifest(url)

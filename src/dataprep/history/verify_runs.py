@@ -1,4 +1,4 @@
-"""Check the trainings of an experiment: the records of their losses, and the files of their models."""
+"""Check the trainings of an experiment or of `scaling`: the records of their losses, and the files of their models."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
 from dataprep.tokens.shards.verify import Problem
 
-RECORD, RUNS = "design.json", "runs"  # in the folder of an experiment
-RECORD_AGAIN = "remove it; the same `dataprep experiment` measures the model again"
-MODEL_AGAIN = "remove the folder and the JSON files of its name; the same `dataprep experiment` trains the model again"
-DATA_AGAIN = "remove the folder; the same `dataprep experiment` recreates it"
+RECORDS, RUNS = ("design.json", "scaling.json"), "runs"  # in the folder of an experiment, or of a sweep over sizes
+RECORD_AGAIN = "remove it; the same command measures the model again"
+MODEL_AGAIN = "remove the folder and the JSON files of its name; the same command trains the model again"
+DATA_AGAIN = "remove the folder; the same command recreates it"
 CHANGED = "its content has changed since it was written"
 
 
 def is_experiment(url: str) -> bool:
-    """Return whether `url` is the folder of an experiment."""
-    return files.is_local(url) and files.exists(files.join(url, RECORD)) and files.is_dir(files.join(url, RUNS))
+    """Return whether `url` is the folder of an experiment, or of a sweep over sizes."""
+    has_record = files.is_local(url) and any(files.exists(files.join(url, name)) for name in RECORDS)
+    return has_record and files.is_dir(files.join(url, RUNS))
 
 
 def damaged_runs(url: str) -> list[Problem]:

@@ -19,7 +19,7 @@ from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.shown.notebook import text
 from dataprep.store import files
 
-from . import chats, duplicates, overview, results, sources
+from . import chats, duplicates, experiments, overview, results, sources
 
 HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 
@@ -63,6 +63,7 @@ def render(summary: RunSummary) -> str:
         results.texts(summary),
         results.tokens(summary),
         results.training(summary),
+        experiments.experiments(summary),
         results.recipe(summary),
     ]
     name, body = text(summary.name), "".join(sections)

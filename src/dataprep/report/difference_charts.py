@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dataprep.shown.notebook import text
 
-from .charts import BOTTOM, LEFT, RIGHT, TOP, WIDTH, axis_title, label_at, short, svg, ticks_of
+from .charts import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Points, axis_title, label_at, short, svg, ticks_of
 
 ROW = 30.0  # units per row
 NAMES = 132.0  # width of the names
@@ -16,7 +16,8 @@ STYLE = (  # of an SVG file of its own, outside the report
     "font-family:system-ui,sans-serif}"
     "text{fill:var(--soft);font-size:11.5px}.grid{stroke:var(--grid)}.threshold{stroke:var(--ink);stroke-dasharray:2 3}"
     ".span{stroke-width:2}.span.kept{stroke:var(--kept)}.span.dropped{stroke:var(--dropped)}.span.none{stroke:#9aa0a5}"
-    ".line{fill:none;stroke:var(--kept);stroke-width:1.6}"
+    ".line{fill:none;stroke:var(--kept);stroke-width:1.6}.of-seed{stroke-width:1.1;stroke-opacity:.8}"
+    ".of-seed.dropped{stroke:var(--dropped)}.of-seed.none{stroke:#9aa0a5}.of-seed.base{stroke:var(--ink)}"
     ".mean.kept,.dot{fill:var(--kept)}.mean.dropped{fill:var(--dropped)}.mean.none{fill:#9aa0a5}.seed{fill-opacity:.4}"
 )
 
@@ -100,6 +101,37 @@ def against(points: Sequence[tuple[str, float, float]], x_axis: str, description
         title = f"<title>{text(name)}: {y:.4f}</title>"
         parts.append(f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3.6">{title}</circle>')
         parts.append(f'<text x="{a + 7:.1f}" y="{b + 4:.1f}">{text(name, 18)}</text>')
+    return svg([*parts, axis_title(x_axis)], description)
+
+
+def seed_curves(curves: Sequence[tuple[str, str, Sequence[Points]]], x_axis: str, description: str) -> str:
+    """Return a chart with one line per training as SVG; "" without any.
+
+    Args:
+        curves: (name, CSS class, lines) of each version, with one line per seed.
+        x_axis: the title of the axis below.
+        description: a text for screen readers.
+    """
+    points = [point for _, _, lines in curves for line in lines for point in line]
+    if not points:
+        return ""
+    x_most, ticks = max(x for x, _ in points) or 1.0, ticks_of(*(f(y for _, y in points) for f in (min, max)))
+
+    def at(x: float, y: float) -> str:
+        tall = (y - ticks[0]) / (ticks[-1] - ticks[0])
+        return f"{LEFT + (RIGHT - LEFT) * x / x_most:.1f},{BOTTOM - (BOTTOM - TOP) * tall:.1f}"
+
+    parts = []
+    for tick in ticks:
+        y = BOTTOM - (BOTTOM - TOP) * (tick - ticks[0]) / (ticks[-1] - ticks[0])
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{RIGHT}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
+    parts += [label_at(LEFT + (RIGHT - LEFT) * share, BOTTOM + 15, short(x_most * share)) for share in (0, 0.5, 1)]
+    for name, style, lines in curves:
+        for seed, line in enumerate(lines):
+            title = f"<title>{text(name)}, seed {seed + 1} of {len(lines)}: {line[-1][1]:.4f}</title>"
+            path = " ".join(at(*point) for point in line)
+            parts.append(f'<polyline class="line of-seed {style}" points="{path}">{title}</polyline>')
     return svg([*parts, axis_title(x_axis)], description)
 
 
