@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError, StaleOutput  # noqa: E402
-from dataprep.train import checkpoint, load_model, train  # noqa: E402
+from dataprep.train import checkpoint, load_model, sample_text, train  # noqa: E402
 from dataprep.train.begin import begin  # noqa: E402
 from dataprep.train.optim import step_once  # noqa: E402
 
@@ -261,6 +261,33 @@ def test_no_memory_is_asked_for_what_a_checkpoint_states(run, tmp_path, name, va
     content = checkpoint.load(checkpoint.found(run)[0])
     content["config"]["model"][name] = value
     torch.save(content, tmp_path / "step-00000001.pt")
+    with pytest.raises(CorruptShard, match="its config is not the one that was written with its weights"):
+        load_model(tmp_path / "step-00000001.pt")
+    checkpoint.save(tmp_path / "step-00000001.pt", content, keep=1)  # with the hash of that config
     with pytest.raises((PlanError, CorruptShard), match=sentence) as e:
         load_model(tmp_path / "step-00000001.pt")
     assert "\n" not in str(e.value)
+
+
+def test_a_config_with_other_heads_is_not_that_of_the_weights(run, tmp_path):
+    """All sizes are equal with twice as many heads, so that the weights alone do not tell."""
+    content = checkpoint.load(checkpoint.found(run)[0])
+    content["config"]["model"] |= {"n_heads": 8, "n_kv_heads": 4}
+    torch.save(content, tmp_path / "step-00000001.pt")
+    with pytest.raises(CorruptShard, match="its config is not the one that was written with its weights"):
+        load_model(tmp_path / "step-00000001.pt")
+
+
+@pytest.mark.parametrize("path", [None, 3, b"run"])
+def test_paths_and_prompts_of_other_types_are_refused(shards, config, path):
+    """One sentence each, before any work."""
+    for name, call in (
+        ("out", lambda: train(shards, out=path, config=config)),
+        ("path", lambda: load_model(path)),
+        ("prompt", lambda: sample_text("run", path)),
+    ):
+        with pytest.raises(PlanError, match=rf"^{name}={re.escape(repr(path))} must be a (path|text)"):
+            call()
+    if path is not None:
+        with pytest.raises(PlanError, match="must be a path, as a text or a pathlib.Path"):
+            train(shards, out="out/run", init_from=path)

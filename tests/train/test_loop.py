@@ -19,6 +19,7 @@ from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.begin import begin  # noqa: E402
 from dataprep.train.data.layouts import layout_of  # noqa: E402
 from dataprep.train.description import doubts  # noqa: E402
+from dataprep.train.evaluate import LossSum  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops  # noqa: E402
 from runs import assert_same_run, curve  # noqa: E402
 
@@ -317,3 +318,18 @@ def test_settings_that_hardly_train_are_named(shards, config, tmp_path, settings
     found = doubts(run)
     assert len(found) == (0 if warning is None else 2 if "2,000" in warning else 1)
     assert warning is None or re.search(warning, found[0])
+
+
+def test_a_validation_loss_that_is_no_number_is_said(make_shards, config, tmp_path, caplog, monkeypatch):
+    """Validation rows without a target have no loss, and a loss of NaN is logged, also if nothing is printed."""
+    shards = make_shards(tmp_path / "shards", n=30)
+    how = replace(config, steps=2, warmup=0)
+    for sums, said, loss in (
+        ((0, 0.0), "the validation rows have no token to learn, so there is no validation loss", None),
+        ((3, math.nan), "step 2: the validation loss is not a finite number; lower lr", math.nan),
+    ):
+        caplog.clear()
+        monkeypatch.setattr("dataprep.train.loop.evaluate", lambda *_, s=sums, **__: LossSum(*s, 0.0, 0))
+        found = train(shards, out=tmp_path / str(sums[0]), config=how, quiet=True).val_loss
+        assert said in caplog.messages
+        assert str(found) == str(loss)

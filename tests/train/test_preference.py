@@ -193,6 +193,23 @@ def test_a_sum_over_processes_is_the_measure(sets, base, tuning):
     assert 0 < found[0][1] < 1 or found[0][0] != pytest.approx(math.log(2), rel=1e-3)
 
 
+def test_prompts_that_fill_the_context_are_counted_or_refused(sets, tuning, caplog):
+    """Also for a run that prints nothing: a warning with their number; an error if no answer is left."""
+    train_side = sets["chosen"].split("train")
+    ends = [np.asarray(train_side.ends(i)).astype(int).tolist() for i in range(len(train_side.shards))]
+    masks = [np.split(mask, end[:-1]) for mask, end in zip(train_side.masks(), ends, strict=True)]
+    prompts = [int(np.argmax(mask)) for file in masks for mask in file]
+    for context in (24, 7, 5):
+        caplog.clear()
+        training_rows(sets, tuning.override(f"model.context={context}"))
+        n = sum(length >= context for length in prompts)
+        assert (n > 0) == (context < 24)
+        said = f"{n} of 40 train pairs teach nothing: their prompts fill model.context={context}; raise it"
+        assert caplog.messages == ([said] if n else [])
+    with pytest.raises(PlanError, match="no answer of the train pairs begins within model.context=3: their prompts"):
+        training_rows(sets, tuning.override("model.context=3"))
+
+
 def test_what_is_no_pair_is_refused(sets, base, tuning, tmp_path):
     """Other sets, other prompts, no masks, and settings that cannot be: one sentence each."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from dataprep.errors import PlanError
+
 if TYPE_CHECKING:
     from .chat_model import ChatModel
 
@@ -44,12 +46,18 @@ def generate(
     """
     from dataprep.train import Sampling  # names the extra if torch is not installed
     from dataprep.train import generate as generate_ids
+    from dataprep.train.shape import check_path
 
     from .chat_model import ChatModel
 
     how = Sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
+    if not isinstance(prompt, str):
+        msg = f"prompt={prompt!r:.80} must be a text"
+        raise PlanError(msg)
+    if not isinstance(model, ChatModel):
+        check_path("model", model)
     loaded = model if isinstance(model, ChatModel) else ChatModel.load(model, device=device)
     ids = [loaded.tok.eot, *loaded.tok.encode(prompt)]
     return loaded.tok.decode(list(generate_ids(loaded.model, ids, how, max_tokens=max_tokens, stop=loaded.stop)))

@@ -20,6 +20,7 @@ from dataprep.tokens.vocabulary.special import EOT
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, TrainConfig, load_model
 from dataprep.train.device import pick_device
+from dataprep.train.shape import check_path
 from dataprep.train.size import check_size
 from dataprep.train.start import Loaded
 
@@ -51,6 +52,7 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
 
     >>> train("work/shards", out="work/tuned", init_from=open_model("work/hf"))
     """
+    check_path("model", path)
     if not is_hugging_face(path):
         model, saved = load_model(Path(path), device)
         return model, {**saved, "path": os.fspath(path)}
@@ -84,6 +86,7 @@ def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
     """Return the value of `init_from` for `train`: the model in a Hugging Face folder; any other path unchanged."""
     if path is None:
         return None
+    check_path("init_from", path)
     return open_model(path) if is_hugging_face(path) else os.fspath(path)
 
 

@@ -71,11 +71,13 @@ def train(
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
     from dataprep.train.begin import has_checkpoints
+    from dataprep.train.shape import check_path
     from dataprep.train.start import settled
 
     from . import messages, preferences
     from .open_model import beginning, open_model
 
+    check_path("out", out)
     given = _arguments(shards)
     begin: Any = init_from
     sets: Any

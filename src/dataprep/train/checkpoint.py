@@ -34,7 +34,7 @@ from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
 from .schedule import flat_until, same_past
-from .shape import ModelConfig, is_a
+from .shape import ModelConfig, check_path, is_a
 from .size import check_size
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
         with whole(path) as f, full_disk_said(path):
             heard: Any = _Heard(f, said)
             try:
-                torch.save({"format": FORMAT, **content}, heard)
+                torch.save({"format": FORMAT, **content, "config_hash": _hash_of(content.get("config"))}, heard)
             except RuntimeError:  # torch's zip writer turns a full disk into one
                 for error in said:
                     raise error from None
@@ -196,10 +196,17 @@ def checked(path: Path, content: Any) -> dict[str, Any]:
         raise NewerFormat(msg)
     if not _is_checkpoint(content):
         raise rejected(path, "not a checkpoint of this version")
+    if content.get("config_hash") != _hash_of(content["config"]):
+        raise rejected(path, "its config is not the one that was written with its weights")
     not_finite = next((name for name, weight in content["model"].items() if not _is_finite(weight)), None)
     if not_finite:
         raise rejected(path, f"the weights {not_finite} are not all finite numbers")
     return cast("dict[str, Any]", content)
+
+
+def _hash_of(config: Any) -> str:
+    """Return a hash of a config: some settings, such as the number of heads, cannot be told from the weights."""
+    return hashlib.sha256(json.dumps(config, default=str, skipkeys=True).encode()).hexdigest()
 
 
 def rejected(path: Path, reason: str) -> CorruptShard:
@@ -333,6 +340,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
     Raises PlanError if there is no checkpoint, CorruptShard if none can be read, NewerFormat if a newer dataprep wrote
     it.
     """
+    check_path("path", path)
     path = Path(path)
     if path.is_dir():
         return beside.steady(path, partial(_load_newest_in, path))

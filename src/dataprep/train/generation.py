@@ -200,6 +200,9 @@ def sample_text(
     how = Sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
+    if not isinstance(prompt, str):
+        msg = f"prompt={prompt!r:.80} must be a text"
+        raise PlanError(msg)
     model, saved = load_model(path, device)
     encode, decode = tokenizer or _tokenizer(Path(path))
     ids = [saved["eot"], *encode(prompt)]

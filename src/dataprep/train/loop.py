@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import signal
 import threading
@@ -28,17 +30,19 @@ from .data.sets import Sets, to_device
 from .description import describe, doubts
 from .device import memory_named
 from .distributed import World, joined
-from .evaluate import evaluate, evaluation
+from .evaluate import LossSum, evaluate, evaluation
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
 from .optim import step_once
 from .preference import Preference
 from .run import METRICS, Result, Run
 from .schedule import lr_at
-from .shape import positive
+from .shape import check_path, positive
 from .start import Loaded, settled, starting_config
 from .tensorboard import TensorBoard
 from .window import MetricsWindow
+
+log = logging.getLogger(__name__)
 
 
 def train(
@@ -95,6 +99,7 @@ def train(
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
     positive("stop_at", stop_at, optional=True)
+    check_path("out", out)
     config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         world.check_same({**config.flat(), "stop_at": stop_at, "resume": resume})
@@ -207,13 +212,27 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
         evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective, world=run.world
     )
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
+    _warn_of(found, run.step)
     weights = run.loader.rows_of.weights
-    run.val_loss = _mean({name: score.loss for name, score in found.items()}, weights)
+    losses = {name: score.loss if score.n_targets else None for name, score in found.items()}
+    run.val_loss = _mean(losses, weights)
     run.bits_per_byte = _mean({name: score.bits_per_byte for name, score in found.items()}, weights)
     row = {"step": run.step, "val_loss": run.val_loss, "bits_per_byte": run.bits_per_byte}
-    metrics.add([row | {f"val_loss/{name}": score.loss for name, score in found.items() if name}])
+    metrics.add([row | {f"val_loss/{name}": loss for name, loss in losses.items() if name}])
+    if run.val_loss is None:
+        return
     bits = "" if run.bits_per_byte is None else f", {run.bits_per_byte:.3f} bits per byte"
     progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
+
+
+def _warn_of(found: Mapping[str, LossSum], step: int) -> None:
+    """Log a warning for each set of validation rows whose loss is not a finite number, or that has no target."""
+    for name, score in found.items():
+        of = f" of {name!r}" if name else ""
+        if not score.n_targets:
+            log.warning("the validation rows%s have no token to learn, so there is no validation loss", of)
+        elif not math.isfinite(score.nats):
+            log.warning("step %s: the validation loss%s is not a finite number; lower lr", f"{step:,}", of)
 
 
 def _validate_pairs(run: Run, pairs: Preference, metrics: Metrics, progress: Progress) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from ast import literal_eval
 from collections.abc import Collection
 from dataclasses import dataclass, fields
@@ -48,6 +49,16 @@ def positive(name: str, value: Any, *, optional: bool = False) -> None:
     """
     if not (value is None and optional) and not (is_a(value, int) and 0 < value < 1 << 40):
         msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if is_a(value, int) else ''}"
+        raise PlanError(msg)
+
+
+def check_path(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise PlanError unless `value` is a path, or None if it is optional.
+
+    - name: for the message.
+    """
+    if not (isinstance(value, (str, os.PathLike)) or (value is None and optional)):
+        msg = f"{name}={value!r:.80} must be a path, as a text or a pathlib.Path"
         raise PlanError(msg)
 
 

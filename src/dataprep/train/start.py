@@ -21,7 +21,7 @@ from .model.gpt import GPT
 from .preference import settings_for
 from .presets import preset
 from .ranks import launched
-from .shape import ModelConfig
+from .shape import ModelConfig, check_path
 
 Loaded = tuple[GPT, dict[str, Any]]
 """A model and the other content of its checkpoint, as `load_model` returns them."""
@@ -38,6 +38,8 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
     """
     if isinstance(config, TrainConfig):
         return config
+    if not isinstance(init_from, tuple):
+        check_path("init_from", init_from, optional=True)
     if init_from is None:
         return preset("tiny" if config is None else config)
     saved = init_from[1] if isinstance(init_from, tuple) else checkpoint.load_newest(init_from)

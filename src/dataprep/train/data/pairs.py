@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from .layouts import Layout, layout_of
 from .mixture import Mixture
 from .rows import permute
 
+log = logging.getLogger(__name__)
 CHOSEN, REJECTED = "chosen", "rejected"
 _CHECKED = 10_000  # pairs whose prompts are compared
 
@@ -69,7 +71,28 @@ def pairs_of(sets: Mapping[str, Shards], split: str, context: int, *, seed: int 
             f"the {split} documents in {where} are not answers to the same prompts; write both with encode_preferences"
         )
         raise PlanError(msg)
+    lost = int(np.count_nonzero(~np.logical_or(*(_has_answer(side, context) for side in sides))))
+    if lost == len(sides[0]):
+        msg = f"no answer of the {split} pairs begins within model.context={context}: their prompts fill it; raise it"
+        raise PlanError(msg)
+    if lost:
+        log.warning(
+            "%s of %s %s pairs teach nothing: their prompts fill model.context=%s; raise it", f"{lost:,}",
+            f"{len(sides[0]):,}", split, context,
+        )  # fmt: skip
     return AnswerPairs(layouts, seed=seed)
+
+
+def _has_answer(side: Shards, context: int) -> NDArray[np.bool_]:
+    """Return whether each document of a split has a learned token among its first `context` tokens."""
+    found = [np.zeros(0, np.bool_)]
+    for i, mask in enumerate(side.masks()):
+        ends = np.asarray(side.ends(i)).astype(np.int64)
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        learned = np.zeros(int(ends[-1]) + 1 if len(ends) else 1, np.int64)
+        np.cumsum(1 if mask is None else np.asarray(mask) != 0, out=learned[1:])
+        found.append(learned[np.minimum(ends, starts + context)] > learned[starts])
+    return np.concatenate(found)
 
 
 def _heads(side: Shards) -> list[bytes]:
