@@ -13,7 +13,6 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.run import queue_worker
-from dataprep.core.run.queue_job import Job
 from dataprep.errors import PlanError
 
 
@@ -57,13 +56,12 @@ def test_an_array_is_submitted_again_once_it_has_ended(slurm, tmp_path):
 
 def serve(queue):
     """Do the two tasks of a job in this thread."""
-    done = 0
+    worker, done = queue_worker._Worker(str(queue), str(queue / "workers" / "me"), None, None), 0
     while done < 2:
-        for tasks in (queue_worker._Tasks(Job(str(job)), "me") for job in (queue / "jobs").iterdir()):
-            while (taken := tasks.take()) is not None:
-                answer = taken.job.task(taken.job.item(taken.index))
-                Path(taken.job.result_of(taken.index)).write_bytes(cloudpickle.dumps(answer))
-                done += 1
+        if (taken := worker._next()) is not None:
+            answer = taken.job.task(taken.job.item(taken.index))
+            Path(taken.job.result_of(taken.index)).write_bytes(cloudpickle.dumps(answer))
+            done += 1
 
 
 def test_mistakes_are_one_sentence(slurm, tmp_path, monkeypatch):
