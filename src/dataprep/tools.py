@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .core.run.ray_runner import Ray as Ray
     from .core.run.runner import Local as Local
     from .core.run.runner import Serial as Serial
+    from .core.run.slurm_runner import Slurm as Slurm
     from .experiment.sweep import scaling as scaling
     from .fit.language import fit_language as fit_language
     from .forget.forget import forget as forget
@@ -33,6 +34,7 @@ _NAMES = {
     "core.run.queue_runner": "Queue",
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
+    "core.run.slurm_runner": "Slurm",
     "experiment.sweep": "scaling",
     "fit.language": "fit_language",
     "forget.forget": "forget",

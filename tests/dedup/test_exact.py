@@ -21,6 +21,7 @@ from dataprep.dedup.exact import Exact
 from dataprep.dedup.spans import passes, search, units
 from dataprep.dedup.spans.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
+from dataprep.store import shuffle
 from twins.units import sentences, unit_form
 
 TEXTS = st.lists(
@@ -177,6 +178,8 @@ def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(passes, "ROUND_RECORDS", 20)
     for unit, expected in whole.items():
         assert cut(Exact(unit=unit), docs) == expected
+    monkeypatch.setattr(shuffle, "FAN_IN", 2)  # the files are merged, and merged again
+    assert cut(Exact(unit="line"), docs) == whole["line"]
 
 
 def test_digits_are_one_in_ccnet_alone(dataset) -> None:

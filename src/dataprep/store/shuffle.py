@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .spill import Spill
@@ -57,6 +58,26 @@ class ShuffleFiles:
         own = self.slice_of(section)
         urls = [self.file(group * self.slices + own) for group in range(self.groups)]
         return urls, section - self.cuts(own)[0]
+
+    def blocks(self, section: int, dtype: Any, n: int) -> Iterator[npt.NDArray[Any]]:
+        """Yield the data of a section in order, as arrays of at most `n` items of `dtype`."""
+        urls, index = self.of(section)
+        size = np.dtype(dtype).itemsize
+        for url in urls:
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    start, stop = spill.where(segment, index)
+                    for low in range(start, stop, n * size):
+                        yield spill.bytes(low, min(low + n * size, stop)).view(dtype)
+
+    def size(self, section: int) -> int:
+        """Return the number of bytes of a section."""
+        urls, index = self.of(section)
+        total = 0
+        for url in urls:
+            with Spill(url) as spill:
+                total += sum(-np.subtract(*spill.where(segment, index)) for segment in range(spill.segments))
+        return int(total)
 
     def read(self, first: int, last: int, dtype: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the data of the sections `first` to `last - 1`, as arrays of `dtype`."""

@@ -64,10 +64,10 @@ _INDEX = rf"/{_ASIDE}{_ORIGIN}"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
     rf"({_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
-    rf"|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet)"
+    rf"|{RECEIPTS}/part-\d{{5,}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
-_WORK = r"[^/]+/((part|partition|range|group)-\d{5}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
+_WORK = r"[^/]+/((part|partition|range|group)-\d{5,}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
 _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
 
 

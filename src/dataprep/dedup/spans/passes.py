@@ -22,9 +22,11 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
 from dataprep.core.model.tables import SPAN, united
+from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import Pass
 from dataprep.errors import DataprepError, counted
-from dataprep.store.spill import Spill, all_sections, each_section, spill_to
+from dataprep.store.shuffle import ShuffleFiles
+from dataprep.store.spill import spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
@@ -35,6 +37,7 @@ Records = npt.NDArray[Any]
 RECORD = np.dtype(
     [("a", "<u8"), ("b", "<u8"), ("id", "<u8"), ("start", "<u4"), ("size", "<u4"), ("chars", "<u4")]
 )  # the 128-bit hash, the document, the byte range in it, characters of the normal form
+UNIT = np.dtype([("id", "<u8"), ("start", "<u4")])  # a unit's document, and its first byte there
 MAX_DOC_BYTES = 2**32 - 1
 SEGMENT_RECORDS = 1 << 19  # 19 MB
 ROUND_RECORDS = 1 << 22  # units that are compared in one round: 170 MB if all are distinct
@@ -50,8 +53,7 @@ class HashUnits(Pass[Part]):
     Attributes:
         unit, normalize: as in Exact.
         partitions: the number of sections of the file; each section is for a range of hashes. The receipt (the task's
-            record) states the number of documents and units, and the id of the first document of every segment of the
-            file.
+            record) states the number of documents and units, and the first unit of every segment of the file.
     """
 
     folder = "hash"
@@ -64,14 +66,14 @@ class HashUnits(Pass[Part]):
         """Write the RECORDs of the units of input part `item` to the file `url`, one section per partition.
 
         A RECORD has hash, document id, byte range and number of characters. Returns {"docs": n, "units": n, "firsts":
-        the first document's id in every segment of the file}.
+        the document and the first byte of the first unit of every segment of the file}.
         """
         counts = {"docs": 0, "units": 0}
-        firsts: list[int] = []
+        firsts: list[tuple[int, int]] = []
 
         def sections(held: list[Records]) -> list[Records]:
             records = np.concatenate(held)
-            firsts.append(int(records["id"][0]))
+            firsts.append(records[["id", "start"]][0].tolist())
             partition = ((records["a"] >> np.uint64(32)) % np.uint64(self.partitions)).astype(np.uint16)
             order = np.argsort(partition, kind="stable")  # a radix sort, for two bytes
             in_order = records.take(order)  # ten times as fast as records[order]
@@ -117,7 +119,8 @@ class MatchUnits(Pass[int]):
     A partition is a range of hashes.
 
     Attributes:
-        firsts: for each input part, the id of the first document in every segment of the file of HashUnits.
+        hashed: the files of HashUnits.
+        firsts: the first unit of every segment of the files of HashUnits, in order, as the bytes of UNITs.
 
     The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
     id, start, size), with start and size in bytes.
@@ -126,7 +129,8 @@ class MatchUnits(Pass[int]):
     folder = "match"
     noun = "partition"
 
-    firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
+    hashed: ShuffleFiles
+    firsts: bytes
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
@@ -135,41 +139,65 @@ class MatchUnits(Pass[int]):
         several rounds, and the file has one segment per round. Returns {"distinct": units, "duplicates": units, "top":
         the most frequent units as (count, id, start, size)}.
         """
-        n_units = sum(self._sizes(item)) // RECORD.itemsize
+        n_units = self.hashed.size(item) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
-        with spill_to(url, sum(map(len, self.firsts))) as spill:
+        firsts = np.frombuffer(self.firsts, UNIT)
+        with spill_to(url, len(firsts)) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
-                spill.write(self._round(item, number, rounds, seen, facts))
+                spill.write(by_segment(self._round(item, number, rounds, seen, facts), firsts))
                 facts["distinct"] += seen.n
                 facts["top"] += seen.top()
         facts["top"] = sorted(facts["top"], key=lambda t: (-t[0], *t[1:]))[:TOP]
         return facts
 
-    @property
-    def _urls(self) -> list[str]:
-        return [HashUnits.url(self.out, number) for number in range(len(self.firsts))]
-
-    def _sizes(self, partition: int) -> Iterator[int]:
-        """Yield the bytes of a partition in each segment."""
-        for url in self._urls:
-            with Spill(url) as spill:
-                for segment in range(spill.segments):
-                    start, stop = spill.where(segment, partition)
-                    yield stop - start
-
     def _round(
         self, partition: int, number: int, rounds: int, seen: _DistinctUnits, facts: dict[str, Any]
     ) -> Iterator[Records]:
-        """Yield the repeats of every segment, of the units whose hash belongs to this round."""
-        for records in each_section(self._urls, partition, RECORD):
+        """Yield the repeats of the units whose hash belongs to this round, in order of documents."""
+        for records in self.hashed.blocks(partition, RECORD, SEGMENT_RECORDS):
             if rounds > 1:
                 own = records[(records["b"] >> np.uint64(40)) % np.uint64(rounds) == number]
                 own.flags.writeable = False  # otherwise the kernel would be compiled again
             repeats = seen.enter(records if rounds == 1 else own)
             facts["duplicates"] += len(repeats)
             yield repeats
+
+
+def by_segment(repeats: Iterator[Records], firsts: Records) -> Iterator[Records]:
+    """Yield the SPANs of each segment in turn; segment k begins with the unit firsts[k].
+
+    - repeats: all SPANs, in order of (id, start).
+    - firsts: UNITs, in this order.
+    """
+    held, at = [np.empty(0, SPAN)], 0
+    for given in repeats:
+        ids, done = np.ascontiguousarray(given["id"]), 0
+        while len(given) and at + 1 < len(firsts):
+            first = firsts[at + 1]
+            low, high = np.searchsorted(ids, first["id"]), np.searchsorted(ids, first["id"], "right")
+            end = int(low + np.searchsorted(given["start"][low:high], first["start"]))
+            if end == len(given):
+                break
+            yield np.concatenate([*held, given[done:end]])
+            held, done, at = [np.empty(0, SPAN)], end, at + 1
+        held.append(given[done:])
+    for _ in firsts[at:]:
+        yield np.concatenate(held)
+        held = [np.empty(0, SPAN)]
+
+
+class MergeHashed(MergeSections):
+    """Merge the hashed units of many parts into a few files."""
+
+    folder = "hash-merged"
+
+
+class MergeMatched(MergeSections):
+    """Merge the repeats of many partitions into a few files."""
+
+    folder = "match-merged"
 
 
 @dataclass
@@ -238,24 +266,49 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
 
 
 @dataclass(frozen=True)
-class CutRepeats(Pass[Part]):
+class PartToCut:
+    """An input part from which repeats are cut.
+
+    Attributes:
+        firsts: the id of the first document of every segment of the part's file of HashUnits.
+        before: the number of segments of all earlier parts.
+    """
+
+    part: Part
+    firsts: tuple[int, ...]
+    before: int
+
+    @property
+    def number(self) -> int:
+        """The part's number in the input."""
+        return self.part.number
+
+    @property
+    def n_bytes(self) -> int:
+        """The stored size of the part in bytes."""
+        return self.part.n_bytes
+
+
+@dataclass(frozen=True)
+class CutRepeats(Pass[PartToCut]):
     """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
 
     Attributes:
-        partitions: the number of files of repeats.
-        strips: True if the normal form has no white space at its ends.
-        firsts: for each input part, the id of the first document of every segment. The receipt (the task's record)
-            states the number of ranges and of bytes that are cut; it contains no text, so that `forget` need not search
-            it.
+        matched: the files of repeats, with one section per segment of all parts.
+        strips: True if the normal form has no white space at its ends. The receipt (the task's record) states the
+            number of ranges and of bytes that are cut; it contains no text, so that `forget` need not search it.
     """
 
     folder = "cut"
 
-    partitions: int
+    matched: ShuffleFiles
     strips: bool  # the normal form has no white space at its ends
-    firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
 
-    def write(self, url: str, item: Part) -> dict[str, Any]:
+    def item_key(self, item: PartToCut) -> str:
+        """Return the hash of the settings and of the part."""
+        return super().item_key(item.part)  # type: ignore[arg-type]
+
+    def write(self, url: str, item: PartToCut) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
         Returns {"spans": number of ranges, "bytes": number of bytes cut}.
@@ -269,11 +322,10 @@ class CutRepeats(Pass[Part]):
                     n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
         return {"spans": n_spans, "bytes": n_bytes}
 
-    def _spans(self, item: Part) -> Iterator[Records]:
+    def _spans(self, item: PartToCut) -> Iterator[Records]:
         """Yield the spans of every batch; one segment of repeats is in memory at a time."""
-        firsts, at, held = self.firsts[item.number], 0, np.empty(0, SPAN)
-        before = sum(map(len, self.firsts[: item.number]))
-        for batch in item.batches(["id", "text"]) if firsts else ():
+        firsts, at, held = item.firsts, 0, np.empty(0, SPAN)
+        for batch in item.part.batches(["id", "text"]) if firsts else ():
             if not batch.num_rows:
                 continue
             last, more = B.ids(batch)[-1], True
@@ -284,11 +336,10 @@ class CutRepeats(Pass[Part]):
                 held = np.concatenate([running, held[n:]])
                 yield done
                 if more:
-                    held = np.concatenate([held, self._repeats(before + at)])
+                    held = np.concatenate([held, self._repeats(item.before + at)])
                     at += 1
 
     def _repeats(self, segment: int) -> Records:
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
-        urls = [MatchUnits.url(self.out, partition) for partition in range(self.partitions)]
-        repeats = all_sections(urls, segment, SPAN)
+        repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
         return repeats.take(np.lexsort((repeats["start"], repeats["id"])))

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.model.tables import SPAN, write_spans
+from dataprep.core.run.merge import merged
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import each_section
 
-from .passes import TOP, CutRepeats, HashUnits, MatchUnits
+from .passes import TOP, UNIT, CutRepeats, HashUnits, MatchUnits, MergeHashed, MergeMatched, PartToCut
 
 PARTITION_BYTES = 16 << 20  # of input as stored
 MAX_PARTITIONS = 1024
-PASSES = (HashUnits, MatchUnits, CutRepeats)
+PASSES = (HashUnits, MergeHashed, MatchUnits, MergeMatched, CutRepeats)
 
 
 def find(
@@ -34,11 +36,18 @@ def find(
     items, new = joined.docs.tasks, slice(joined.n_old, None)
     partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))
     hashed = list(runner.map(HashUnits(out, key, unit, normalize, partitions), items, f"{name}: hash"))
-    firsts = tuple(tuple(r["firsts"]) for r in hashed)
-    matched = list(runner.map(MatchUnits(out, key, firsts), range(partitions), f"{name}: match"))
+    firsts = [[tuple(first) for first in r["firsts"]] for r in hashed]
+    n_segments = np.append(0, np.cumsum([len(some) for some in firsts])).tolist()
+    files = ShuffleFiles(HashUnits.url(out)[:-5], len(items), partitions)
+    files = merged(runner, files, MergeHashed, out, key, f"{name}: merge hashes")
+    every = np.array([first for some in firsts for first in some], UNIT).tobytes()
+    matched = list(runner.map(MatchUnits(out, key, files, every), range(partitions), f"{name}: match"))
     top = sorted((t for m in matched for t in m["top"]), key=lambda t: (-t[0], *t[1:]))[:TOP]
-    cutter = CutRepeats(out, key, partitions, normalize is not None, firsts)
-    cut = list(runner.map(cutter, items[new], f"{name}: cut"))
+    repeats = ShuffleFiles(MatchUnits.url(out)[:-5], partitions, n_segments[-1])
+    repeats = merged(runner, repeats, MergeMatched, out, key, f"{name}: merge repeats")
+    ids = (tuple(id_ for id_, _ in some) for some in firsts)
+    to_cut = [PartToCut(*one) for one in zip(items, ids, n_segments[:-1], strict=True)][new]
+    cut = list(runner.map(CutRepeats(out, key, repeats, normalize is not None), to_cut, f"{name}: cut"))
     urls = [CutRepeats.url(out, item.number) for item in items[new]]
     write_spans(url, map(joined.spans, each_section(urls, 0, SPAN)))
     homes, own = joined.place(np.array([id_ for _, id_, _, _ in top], np.uint64))
