@@ -117,6 +117,7 @@ def test_a_review_needs_only_the_keyboard(page, rich) -> None:
         chromium.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
         chromium.call("Input.dispatchKeyEvent", type="keyUp", key=key)
         chromium.until(f"document.querySelector('h3.over').textContent.includes('{left} documents left')")
+        chromium.until("document.querySelector('.pair h3 a') !== null")
 
     try:
         first = chromium.run("document.querySelector('.pair h3 a').textContent")

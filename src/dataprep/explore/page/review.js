@@ -26,8 +26,18 @@ function interval(one) {
   return `${percent(one.precision.share, 1)} (${percent(one.precision.low, 1)} to ${percent(one.precision.high, 1)})`;
 }
 
+let turn = 0;  // the number of the document that is shown: a slower answer about one before is left alone
+let ahead = {};  // the document that comes next, which is read while this one is judged
+
+async function read(id) {
+  const reply = await fetch(`${place().run}/document?${new URLSearchParams({id})}`), found = await reply.json();
+  if (!reply.ok) throw new Error(found.error);
+  return found;
+}
+
 export async function review(given) {
   pressed = null;
+  turn++;
   const {reasons, file} = await ask("review");
   if (!reasons.length) return section("Review", h("p", {}, "No document was dropped."));
   const open = (one) => one.sample.filter((id) => !(id in one.verdicts));
@@ -39,7 +49,8 @@ export async function review(given) {
   const id = of.sample.includes(given.id) ? given.id : open(of)[0];
   const here = {stage: of.stage, reason: of.reason};
   const state = h("p", {class: "error", role: "alert"});
-  pressed = (key) => {
+  const press = (key) => {
+    if (pressed !== press) return;  // the text is not shown yet, or was just judged
     pressed = null;
     const undone = key === "u" ? history_.pop() : null;
     if (key === "u" ? !undone : !id) return;
@@ -51,15 +62,21 @@ export async function review(given) {
       else location.hash = to;
     }).catch((error) => { state.textContent = error.message; });
   };
-  const press = pressed;
   const button = (key, label) => h("button", {click: () => press(key)}, `${label} `, h("kbd", {}, key));
   const buttons = h("div", {class: "controls", role: "group", "aria-label": "Judgement"}, ...Object.entries(KEYS).map(([key, verdict]) => button(key, WORDS[verdict])), button("u", "undo"));
-  let shown = h("p", {}, "The sample of this reason is judged. Choose another one below.");
-  if (id) {
-    const one = await ask("document", {id});
+  const shown = h("div", {}, id ? h("p", {class: "note", role: "status"}, "The text is being read…") : h("p", {}, "The sample of this reason is judged. Choose another one below."));
+  const show = (one) => {
     const drop = one.drops[0];
-    shown = one.pair ? pair(one.pair)
-      : h("div", {class: "card"}, h("h3", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text));
-  }
+    shown.replaceChildren(one.pair ? pair(one.pair)
+      : h("div", {class: "card"}, h("h3", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text)));
+    pressed = press;
+    const next = open(of)[open(of).indexOf(id) + 1], key = `${place().run} ${next}`;
+    ahead = next ? {key, found: read(next)} : {};
+    if (next) ahead.found.catch(() => {});
+  };
+  if (id) {
+    const mine = ++turn, found = ahead.key === `${place().run} ${id}` ? ahead.found : read(id);
+    found.then((one) => { if (mine === turn) show(one); }).catch((error) => { shown.replaceChildren(); state.textContent = error.message; });
+  } else pressed = press;
   return section("Review", lead, h("h3", {class: "over"}, name(`${of.stage}: ${of.reason}`), ` — ${plural(open(of).length, "document")} left`), buttons, state, shown, figures);
 }
