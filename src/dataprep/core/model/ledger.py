@@ -243,9 +243,8 @@ class Ledger:
         self._new_cuts = []
         rows = rows.filter(pa.array(B.find_sorted(B.ids(batch), rows.column("id").to_numpy())[1]))
         stated = rows.column("reason").fill_null(self.stage)
-        rules = stated.unique().to_pylist()
-        for rule in rules:
-            mine = rows if len(rules) == 1 else rows.filter(pc.equal(stated, rule))
+        for rule in stated.unique().to_pylist():
+            mine = rows.filter(pc.equal(stated, rule))
             ids, start, end = united(*(mine.column(name).to_numpy() for name in ("id", "start", "end")))
             cuts = self.record.cuts.setdefault(rule, RuleCuts())
             cuts += RuleCuts(len(ids), int((end - start).sum()))
