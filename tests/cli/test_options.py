@@ -29,7 +29,7 @@ def test_a_command_that_cannot_run_says_what_it_needs(dataprep, monkeypatch):
     """Where torch is not installed, the list marks the commands that train and use models, and no others."""
     monkeypatch.setattr("dataprep.cli.listed.find_spec", lambda name: None if name == "torch" else name)
     said = " ".join(dataprep("--help")[1].replace("│", " ").split())
-    assert said.count("(needs the extra train)") == 7
+    assert said.count("(needs the extra train)") == 8
     assert "fine-tune one on messages. (needs the extra train)" in said
     assert "(needs the extra langid)" not in said
     monkeypatch.setattr("dataprep.cli.listed.find_spec", lambda name: name)
