@@ -12,8 +12,8 @@ from dataprep.core.inputs import look_up
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
 from dataprep.core.output.forget_list import REASON
-from dataprep.core.output.layout import CUTS, DROPS, STEPS, Folder
-from dataprep.core.output.lineage import MemberFolder, family, is_hidden
+from dataprep.core.output.layout import CUTS, DROPS, STEPS, Folder, is_hidden
+from dataprep.core.output.lineage import MemberFolder, family
 
 from .remade import masking
 

@@ -168,13 +168,6 @@ def _above(url: str, shift: int, inputs: Mapping[str, Mapping[str, int]], seen: 
     yield MemberFolder(url, shift)
 
 
-def is_hidden(home: Folder) -> bool:
-    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
-    if home.readable is None or (origin := home.origin) is None:
-        return home.readable is not None
-    return any(map(is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))
-
-
 def left_out(url: str) -> str:
     """Return a sentence with the Datasets of a run that are not in `family`; "" if all are. Raises its errors."""
     own = {one.url for one in family(url, saved=False)}

@@ -31,10 +31,10 @@ from ..output.layout import (
     Folder,
     folder_url,
     home_of,
+    is_hidden,
     is_same_estimator,
     step_name,
 )
-from ..output.lineage import is_hidden
 from ..output.state import DATASET, Recipe
 from .context import Context, place_of
 
