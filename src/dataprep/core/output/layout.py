@@ -325,6 +325,13 @@ def home_of(url: str) -> Folder | None:
     return Folder(home) if mark else None
 
 
+def is_hidden(home: Folder) -> bool:
+    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
+    if home.readable is None or (origin := home.origin) is None:
+        return home.readable is not None
+    return any(map(is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))
+
+
 def from_here(origin: Origin) -> Origin:
     """Return the input files with paths relative to this working folder, not to the one in which they were given."""
     if not origin.given_in or origin.given_in == here():
@@ -383,10 +390,3 @@ def open_at_hand(url: str) -> BinaryIO:
         with contextlib.suppress(ReadError):
             return files.open_raw(at_hand(url))
     return files.open_raw(at_hand(url))
-
-
-def is_hidden(home: Folder) -> bool:
-    """Return whether the input of a Dataset, or of a Dataset from which it was made, is hidden."""
-    if home.readable is None or (origin := home.origin) is None:
-        return home.readable is not None
-    return any(map(is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))

@@ -168,7 +168,6 @@ def _above(url: str, shift: int, inputs: Mapping[str, Mapping[str, int]], seen: 
     yield MemberFolder(url, shift)
 
 
-
 def left_out(url: str) -> str:
     """Return a sentence with the Datasets of a run that are not in `family`; "" if all are. Raises its errors."""
     own = {one.url for one in family(url, saved=False)}
