@@ -195,6 +195,10 @@ def test_inspect_begins_with_the_largest_losses():
     assert sum(line.split()[:1] == ["."] for line in everything) == 20
     assert not any("--all" in line for line in everything)
     assert [line.split()[0] for line in _plain(_stage_table(stage, "s1"))][2:4] == ["s1", "-"]
+    without = StageStats("B", stage.into, dict(stage.into))
+    assert [" ".join(line.split()[:4]) for line in _plain(_stage_table(without, None, everything=False))][3:] == [
+        "9 sources, see --all"
+    ]
 
 
 def _plain(table) -> list[str]:

@@ -21,6 +21,8 @@ CHECK = """<script>addEventListener('load', () => {
   for (const one of document.querySelectorAll('body *'))
     if (one.getBoundingClientRect().right > wide + 1 && !one.closest('.scroll, .unseen, .text, thead'))
       found.cut.push(one.outerHTML.slice(0, 200));
+  for (const one of document.querySelectorAll('.scroll'))
+    if (one.scrollWidth > one.clientWidth + 1) found.cut.push(one.outerHTML.slice(0, 200));
   const table = document.querySelector('table.sortable'), body = table.tBodies[1];
   const names = () => [...body.rows].filter((row) => !row.hidden).map((row) => row.cells[0].textContent);
   const [select, filter] = document.querySelectorAll('.controls')[0].children;
@@ -59,7 +61,7 @@ def test_nothing_is_cut_off_and_tables_sort(rich, tmp_path):
         given, by_read, by_name, filtered = seen["orders"]
         assert (seen["wide"], seen["cut"], seen["total"]) == (wide, [], "all sources")
         full = summarize(str(rich)).sources
-        sources = {name if len(name) <= 40 else f"{name[:39]}…": amounts for name, amounts in full.items()}
+        sources = {name if len(name) <= 100 else f"{name[:99]}…": amounts for name, amounts in full.items()}
         amounts = [sources[name][0].docs for name in by_read]
         assert amounts == sorted(amounts, reverse=True)
         assert by_name == sorted(by_name, key=str.lower)

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.describe import READ
 from dataprep.core.model.stats import Amount, StageStats, by_bytes
 from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
@@ -148,10 +149,10 @@ def _print_model(console: Console, folder: str) -> None:
 def _stage_table(stage: StageStats, only: str | None, *, everything: bool = True) -> Table:
     """Return a table of a stage: totals, then a row per source, each followed by a row per drop reason.
 
-    The sources that lost most documents come first.
+    The sources that lost most documents come first, then those that lost most text.
 
     - only: the source to show, without totals; None: all.
-    - everything: if False, only the first sources and the largest counts are shown.
+    - everything: if False, only the first sources with a loss, and the largest counts, are shown.
     """
     unit = unit_of(max((amount.bytes for side in (stage.into, stage.out) for amount in side.values()), default=0))
     table = table_of("source", "in", "kept", "dropped", f"{unit.name} in", f"{unit.name} kept")
@@ -167,15 +168,19 @@ def _stage_table(stage: StageStats, only: str | None, *, everything: bool = True
     none = Amount()
     names = [name for name in stage.into if only in (None, name)]
     lost = {name: stage.into[name].docs - stage.out.get(name, none).docs for name in names}
-    names.sort(key=lambda name: (-lost[name], -stage.into[name].bytes, name))
+    size = {name: stage.into[name].bytes - stage.out.get(name, none).bytes for name in names}
+    names.sort(key=lambda name: (-lost[name], -size[name], -stage.into[name].bytes, name))
     if only is None and len(names) > 1:
         add("[bold]all sources[/]", stage.total(stage.into), stage.total(stage.out), stage.reasons)
-    shown = names if everything else names[:MOST_SOURCES]
+    shown = names
+    if not everything and len(names) > MOST_SOURCES + 1:
+        shown = [name for name in names[:MOST_SOURCES] if lost[name] or size[name] > 0 or stage.name == READ]
     for name in shown:
         dropped = {why: sources[name].docs for why, sources in stage.dropped.items() if name in sources}
         add(escape(one_line(name)), stage.into[name], stage.out.get(name, none), dropped)
     if left := names[len(shown) :]:
-        table.add_row(f"{counted(len(left), 'more source')}, see --all", "", "", f"{sum(lost[n] for n in left):,}")
+        more = counted(len(left), "more source" if shown else "source")
+        table.add_row(f"{more}, see --all", "", "", f"{sum(lost[n] for n in left):,}")
     if only is None:
         if stage.cut:
             table.add_row("  . bytes cut", "", "", f"{stage.cut:,}", style="dim")

@@ -276,8 +276,11 @@ def sentences(found: WhatIf) -> list[str]:
     is_all = found.sample == found.documents
     read = counted(found.documents, "document")
     lines = [f"{found.stage} {shown_change(found.change)}: {'all' if is_all else f'{found.sample:,} of'} {read} read"]
-    for one, what in ((found.back, "come back"), (found.new, "are newly dropped")):
-        lines.append(f"{_number(one)} documents {what}")
+    for one, singular, plural in (
+        (found.back, "document comes back", "documents come back"),
+        (found.new, "document is newly dropped", "documents are newly dropped"),
+    ):
+        lines.append(f"{_number(one)} {singular if _number(one) == '1' else plural}")
     if found.text is not None:
         lines.append(f"the kept text is {_percent(found.text)} of that of the run")
     elif not is_all:

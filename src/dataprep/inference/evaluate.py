@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.tokens.shards.shard import Shards
 
 if TYPE_CHECKING:
@@ -178,9 +178,11 @@ def _column(own: pa.Table, by: str, docs: Dataset | str | None, path: str) -> An
         sources = pc.take(pc.cast(table[SOURCE], pa.string()), pa.array(row))
         missing = pc.not_equal(sources, own[SOURCE]).to_numpy(zero_copy_only=False)
     if missing.any():
+        n = int(missing.sum())
         msg = (
-            f"{int(missing.sum()):,} documents of {path}, such as {show_id(int(wanted[np.argmax(missing)]))}, are not "
-            f"in the Dataset {docs.url or ''}; name the one that these shards were encoded from"
+            f"{counted(n, 'document')} of {path}, such as {show_id(int(wanted[np.argmax(missing)]))}, "
+            f"{'is' if n == 1 else 'are'} not in the Dataset {docs.url or ''}; name the one that these shards were "
+            "encoded from"
         )
         raise PlanError(msg)
     return pc.take(values, pa.array(row))

@@ -13,6 +13,7 @@ LIGHTNESSES = 3
 HUES = {  # reports of earlier runs show these, so a line may be added, and none changed
     "duplicate": 45, "near_duplicate": 85, "semantic_duplicate": 110, "seen_before": 20, "too_short_after_cuts": 345,
     "other_language": 150, "too_few_words": 305, "too_few_sentences": 325, "removed_words": 130, "empty": 65,
+    "curly_bracket": 5, "lorem_ipsum": 120, "few_stop_words": 285, "bullet_lines": 185,
 }  # fmt: skip
 
 

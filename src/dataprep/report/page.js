@@ -1,5 +1,12 @@
 // Sort and filter the tables of a report; without this script, the page shows the same tables as they are.
 "use strict";
+const FOLDED = 10; // rows that a narrow window shows before "show all"; style.css has the same number
+for (const table of document.querySelectorAll("table")) {
+  const heads = Array.from(table.tHead.rows[0].cells, (head) => head.textContent);
+  if (heads.length < 3 || table.closest(".bars")) continue;
+  table.classList.add("stacked"); // in a narrow window, each cell is below its title
+  for (const cell of table.querySelectorAll("tbody td:not([data-of], .bar)")) cell.dataset.of = heads[cell.cellIndex];
+}
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[table.tBodies.length - 1]; // the totals have a body of their own
   const rows = Array.from(body.rows);
@@ -32,6 +39,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
       heads.forEach((head) => head.removeAttribute("aria-sort"));
     } else sort(Number(select.value), isNumber(Number(select.value)));
   });
+  const more = document.createElement("button");
+  more.className = "unfold";
+  more.textContent = "show all " + rows.length;
+  const unfold = () => { table.classList.remove("folded"); more.remove(); };
+  more.addEventListener("click", unfold);
+  table.classList.toggle("folded", rows.length > FOLDED);
   const filter = document.createElement("input");
   filter.type = "search";
   filter.placeholder = "filter rows";
@@ -40,6 +53,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   count.setAttribute("role", "status");
   filter.addEventListener("input", () => {
     const wanted = filter.value.toLowerCase();
+    if (wanted) unfold();
     let shown = 0;
     for (const row of rows) {
       row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
@@ -48,6 +62,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     count.textContent = wanted ? shown + " of " + rows.length : "";
   });
   controls.append(select, filter, count);
+  if (rows.length > FOLDED) controls.append(more);
   (table.closest(".card") || table).before(controls);
   heads.forEach((head, i) => {
     if (!names[i]) return;

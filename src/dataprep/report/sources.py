@@ -40,7 +40,8 @@ def sources(summary: RunSummary) -> str:
         counts += [("other reasons", "", sum(lost[one] for one in others))] if others else []
         return _row(name, read, kept, counts)
 
-    worst = sorted(summary.sources, key=lambda name: (-lost[name].total(), -summary.sources[name][0].bytes, name))
+    size = {name: read.bytes - kept.bytes for name, (read, kept) in summary.sources.items()}
+    worst = sorted(size, key=lambda name: (-lost[name].total(), -size[name], -summary.sources[name][0].bytes, name))
     rows = [row(name, *summary.sources[name], lost[name]) for name in worst[:MOST_SOURCES]]
     total = row("all sources", *totals(summary), by_reason)
     heads = [("source", "source"), ("", ""), ("read", "read"), ("kept", "kept")]
@@ -52,12 +53,12 @@ def sources(summary: RunSummary) -> str:
     keys += [("other", "", f"{len(others)} other reasons")] if others else []
     legend = "".join(f'<li><i class="{kind}" style="{style}"></i>{label}</li>' for kind, style, label in keys)
     body = (
-        '<table class="matrix sortable"><caption class="unseen">Documents of each source, kept or dropped by reason'
-        f'</caption><thead><tr>{top}</tr></thead><tbody class="total">{total}</tbody>'
+        '<table class="matrix stacked sortable"><caption class="unseen">Documents of each source, kept or dropped by '
+        f'reason</caption><thead><tr>{top}</tr></thead><tbody class="total">{total}</tbody>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
-    lead = "Documents of each source, kept or dropped by reason; the sources that lost most documents come first. "
-    lead += "A darker cell is a larger share of its source."
+    lead = "Documents of each source, kept or dropped by reason; the sources that lost most documents come first, then "
+    lead += "those that lost most text. A darker cell is a larger share of its source."
     left = len(worst) - MOST_SOURCES
     more = f"<p>{left:,} sources with smaller losses are not shown.</p>" if left > 0 else ""
     lead, legend = (lead, f'<ul class="legend">{legend}</ul>') if reasons else ("No document was dropped.", "")
@@ -71,7 +72,7 @@ def _title(reason: Reason) -> str:
 
 def _breaking(name: str) -> str:
     """Return a name as HTML that allows line breaks after underscores."""
-    return text(name, 40).replace("_", "_<wbr>")
+    return text(name, 100).replace("_", "_<wbr>")
 
 
 def _row(name: str, read: Amount, kept: Amount, counts: Sequence[tuple[str, str, int]]) -> str:

@@ -1,5 +1,5 @@
 // All clusters, filtered and sorted, a page at a time; and one cluster with its pairs.
-import {address, ask, changed, check, controls, digits, field, files, fillTitles, h, link, name, number, pager, place, section, select, size, table, title} from "./dom.js";
+import {address, ask, changed, check, controls, digits, field, files, fillTitles, h, link, name, number, pager, place, plural, section, select, size, table, title} from "./dom.js";
 import {ends, pair} from "./pair.js";
 
 const ROWS = 25;
@@ -28,7 +28,7 @@ export async function clusters(given, about) {
   const heads = [head("documents", "removed", "removed"), head("dropped text", "bytes"), head("least similar", "least"), "kept document", head("its source", "source"), head("dropped by", "reasons")];
   const list = table("Clusters of duplicates", heads, rows, "list");
   fillTitles(list).catch(() => {});
-  return section("Clusters", h("p", {}, `A cluster is a kept document and all documents that were dropped for it, or for one that was later dropped for it. ${number(found.removed)} documents were dropped in the ${number(found.total)} clusters below.`),
+  return section("Clusters", h("p", {}, `A cluster is a kept document and all documents that were dropped for it, or for one that was later dropped for it. The list below has ${plural(found.total, "cluster")} with ${plural(found.removed, "dropped document")}.`),
     filters(about, select("order", "sort", [["removed", "largest first"], ["bytes", "most text first"], ["least", "least similar first"], ["source", "by source"], ["reasons", "by reason"]], "removed"), choice("kept source", "kept", about.names.kept, "source"), field("at least", "least", "number", {min: 1, placeholder: "dropped documents"}), field("similarity below", "below", "number", {min: 0, max: 1, step: 0.01}), check("no survivor", "lost")),
     list, pager(found.total, ROWS, Number(given.page || 0)), files("clusters"));
 }

@@ -1,5 +1,5 @@
 // The changes from another run of the same input to this one.
-import {address, ask, changed, controls, h, link, name, number, place, section, size, table} from "./dom.js";
+import {address, ask, changed, controls, h, link, name, number, place, plural, section, size, table} from "./dom.js";
 import {side} from "./pair.js";
 
 function reasons(title, some, run) {
@@ -19,7 +19,7 @@ export async function compare(given, about, names) {
   const rows = found.sources.map((one) => [name(one.source), number(one.both.docs), number(one.lost.docs), size(one.lost.bytes), number(one.gained.docs), size(one.gained.bytes), number(one.changed.docs), one.changed.docs ? `${number(one.changed.bytes)}` : ""]);
   return [
     section("Compare", lead, controls(h("label", {}, h("span", {}, "with"), h("select", {change: choose}, options))),
-      h("p", {}, `${number(found.a.docs)} documents in `, name(found.a.folder), `; ${number(found.b.docs)} in `, name(found.b.folder), "."),
+      h("p", {}, `${plural(found.a.docs, "document")} in `, name(found.a.folder), `; ${number(found.b.docs)} in `, name(found.b.folder), "."),
       found.warnings.map((one) => h("p", {class: "error"}, one)),
       table("Changes by source", ["source", "in both", "lost", "lost text", "gained", "gained text", "changed texts", "bytes more"], rows)),
     reasons("Lost", found.lost, own), reasons("Gained", found.gained, other),

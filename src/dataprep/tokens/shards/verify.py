@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TokenShard
 from dataprep.core.run.runner import runner_of
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, counted
 from dataprep.store import files
 from dataprep.tokens.shard_format import AGAIN, ENDS, content_hash, load_array
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
@@ -141,9 +141,12 @@ class CheckShard:
         if s.hash not in (None, "sha256:" + digest.hexdigest()):
             yield Problem(name, "its content has changed since it was written")
         if outside:
-            yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
+            are = "is" if outside == 1 else "are"
+            yield Problem(name, f"{counted(outside, 'id')} {are} outside the vocabulary of {vocab:,}")
         if unclosed:
-            yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, e.g. {unclosed[0]}")
+            do = "does" if len(unclosed) == 1 else "do"
+            of = counted(len(unclosed), "document")
+            yield Problem(name, f"{of} {do} not end with the separator {eot}, e.g. {unclosed[0]}")
         if self.sizes is not None and not outside and n_bytes != s.bytes:
             yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, but the manifest states {s.bytes:,}")
 
