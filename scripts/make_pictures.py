@@ -178,6 +178,7 @@ def explored() -> None:
                 chromium.open("about:blank")
                 chromium.open(server.url + state, 1000, high)
                 chromium.until(f"document.querySelector('main')?.dataset.ready == '{state}'")
+                chromium.until("document.querySelector('main del') !== null")
                 chromium.until("!document.querySelector('[role=status]')?.textContent.includes('…')")
                 chromium.until("!document.querySelector('.title')?.textContent.startsWith('…')")
                 chromium.shot(DOCS / f"{name}.png")
