@@ -21,7 +21,7 @@ from dataprep.store import files
 
 from ..model.batch import POSITION_BITS, Ids
 from ..model.dataset import open_dataset
-from ..model.tables import SCHEMAS, read_tables, rows_of_id, rows_of_ids
+from ..model.tables import SCHEMAS, read_tables, rows_of_ids
 from .changes import SEALED
 from .forget_list import listed
 from .layout import Folder, home_of
@@ -63,13 +63,6 @@ class MemberFolder(Folder):
         own = self.own_ids(ids)
         for row in rows_of_ids(url, own, None if kind is None else SCHEMAS[kind]) if own else ():
             yield self._shifted(row, is_table=kind is not None)
-
-    def rows_of_id(self, url: str, id_: int, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the rows of a file with one id, as `rows` does, but reading less of the file."""
-        if id_ < self.shift:
-            return []
-        found = rows_of_id(url, id_ - self.shift, None if kind is None else SCHEMAS[kind])
-        return [self._shifted(row, is_table=kind is not None) for row in found]
 
     def _shifted(self, row: dict[str, Any], *, is_table: bool) -> dict[str, Any]:
         found = {**row, "id": row["id"] + self.shift} if self.shift else row
