@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,17 @@ def test_a_bad_review_is_an_alarm(run, dataprep) -> None:
     assert "30 judgements" in alarm
     assert "67%" in alarm
     assert alarm in " ".join(dataprep("inspect", url)[1].split())
+
+
+def test_a_damaged_review_hides_no_figure(run, dataprep) -> None:
+    """`inspect` and `card` show the rest and name the file; `verify` finds it."""
+    url = str(run[0].url)
+    Path(review.place_of(url)).write_bytes(b"PAR1 damaged")
+    name = Path(review.place_of(url)).name
+    for command in ("inspect", "card"):
+        code, said, _ = dataprep(command, url)
+        assert code == 0
+        assert name in " ".join(said.split())
+    code, said, _ = dataprep("verify", url)
+    assert code == 1
+    assert name in said

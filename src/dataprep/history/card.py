@@ -12,6 +12,7 @@ from dataprep.core.model.hub_card import cell, section_of, with_section
 from dataprep.core.model.stats import StageStats
 from dataprep.core.output.lineage import family, left_out
 from dataprep.core.output.state import Manifest
+from dataprep.errors import CorruptShard
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
@@ -81,7 +82,13 @@ def _duplicates(url: str) -> Iterator[str]:
 def _judgements(url: str, stages: Sequence[StageStats]) -> Iterator[str]:
     """Yield the precision of each reason that people judged; judgements on texts that have changed do not count."""
     rows = ["| stage | reason | judged | rightly dropped | 95 % interval |", "|---|---|---:|---:|---|"]
-    for stage, reason, shown, _, _ in precisions(url, stages):
+    try:
+        found = list(precisions(url, stages))
+    except CorruptShard as e:
+        yield "## Review"
+        yield f"{e}."
+        return
+    for stage, reason, shown, _, _ in found:
         share = f"{shown.share:.0%} | {shown.low:.0%} to {shown.high:.0%}"
         rows.append(f"| `{cell(stage)}` | `{cell(reason)}` | {shown.n:,} | {share} |")
     if len(rows) > 2:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from dataprep.core.model.stats import HIDDEN, StageStats
+from dataprep.errors import CorruptShard
 
 from . import review
 from .review import RIGHT, WRONG, Judgement, Precision
@@ -107,8 +108,11 @@ def precisions(url: str, stages: Iterable[StageStats]) -> Iterator[ReasonPrecisi
 
 
 def review_alarms(url: str, stages: Iterable[StageStats]) -> list[str]:
-    """Return a sentence about each reason whose drops a review found wrong too often.
+    """Return a sentence about each reason whose drops a review found wrong too often, or about a damaged review.
 
     - stages: the statistics of the run's stages.
     """
-    return [one.sentence for each in precisions(url, stages) for one in judged_wrong(*each)]
+    try:
+        return [one.sentence for each in precisions(url, stages) for one in judged_wrong(*each)]
+    except CorruptShard as e:
+        return [str(e)]

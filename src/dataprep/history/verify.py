@@ -45,6 +45,7 @@ from dataprep.store.atomic import JOURNAL, is_cut, is_journal, journaled, n_dama
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 
+from . import review
 from .verify_models import damaged_model, kind_of
 from .verify_runs import DATA_AGAIN, RUNS, damaged_runs, is_experiment
 
@@ -77,6 +78,8 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     refuse_newer(url)
     with one_result(url) as check_one:
         found = _verified(url, runner_of(runner))
+        if bad := _damaged_review(url):
+            found[url] = [*found.get(url, []), bad]
         if any(found.values()):
             check_one()
     return found
@@ -95,6 +98,15 @@ def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
     of_runs = {files.join(url, RUNS): bad} if (bad := damaged_runs(url)) or not found else {}
     again = {at: [p._replace(do=DATA_AGAIN) if p.do != STOPPED else p for p in of] for at, of in of_data.items()}
     return of_sets | of_runs | again
+
+
+def _damaged_review(url: str) -> Problem | None:
+    """Return the damage of the file of judgements beside a run; None if it is whole, or if there is none."""
+    try:
+        review.load(url)
+    except DataprepError as e:
+        return Problem(files.name_of(review.place_of(url)), " ".join(str(e).split()), "restore it from a copy")
+    return None
 
 
 def _sets(url: str) -> list[str]:
