@@ -24,6 +24,7 @@ MODELS = {
     "gpt2": ({**GPT2, "biases": "all", "tied": False}, "gpt2"),
     "llama with biases": ({"biases": "all", "n_kv_heads": 2}, "llama"),
     "yarn": ({"rope_scaling": "yarn", "rope_factor": 4.0, "rope_base": 100.0}, "llama"),
+    "yarn of one token": ({"rope_scaling": "yarn", "rope_factor": 4.0, "rope_base": 9.0, "rope_context": 1}, "llama"),
     "linear": ({"rope_scaling": "linear", "rope_factor": 4.0}, "llama"),
     "ntk": ({"rope_scaling": "ntk", "rope_factor": 4.0, "head_width": 12}, "llama"),
     "qwen2": ({"biases": "qkv", "n_kv_heads": 2}, "qwen2"),
@@ -100,6 +101,7 @@ def test_the_files_have_every_weight_once(run, tmp_path):
     [
         ({"positions": "alibi"}, "positions='alibi', which llama"),
         ({"attention": "latent", "latent": 8}, "norm_eps=1e-05, which deepseek_v2"),
+        ({**DEEPSEEK, "latent": 7}, "attention='latent', latent=7, which llama"),
         ({**DEEPSEEK, "positions": "none"}, "positions='none', which deepseek_v2"),
         ({"pattern": ("window", "all"), "reach": 4}, r"pattern=\('window', 'all'\), which mistral"),
         ({"pattern": "window", "reach": 4, "sinks": 1}, "sinks=1, which mistral"),

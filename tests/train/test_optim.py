@@ -197,6 +197,12 @@ def test_muon_continues_from_its_moments_and_skips_a_bad_step():
     assert all(torch.equal(a, b) for a, b in zip(before, (*other.parameters(), *moments), strict=True))
     with pytest.raises(CorruptShard, match="has not the moments of this model"):
         take_moments(made(replace(MUON, optimizer="adamw"))[1], saved, "here")
+    for change in (lambda t: t * math.nan, lambda t: t.to(torch.complex64), lambda t: t.to_sparse()):
+        bad = copy.deepcopy(saved)
+        moments = bad["state"][max(bad["state"])]
+        moments["momentum_buffer"] = change(moments["momentum_buffer"])
+        with pytest.raises(CorruptShard, match="has not the moments of this model"):
+            take_moments(made(MUON)[1], bad, "here")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ def shape(**more):
         ({"sinks": -1}, "sinks=-1 must be a whole number above 0"),
         ({"attention": "latent"}, "attention='latent' and latent=None contradict each other"),
         ({"latent": 8}, "attention='heads' and latent=8 contradict each other"),
+        ({"attention": ("linear", "heads"), "positions": "none", "latent": 8}, "latent=8 contradict each other"),
+        ({"attention": ("heads", "latent")}, "attention='latent' and latent=None contradict each other"),
         ({"attention": "latent", "latent": 8, "n_kv_heads": 2}, "leave n_kv_heads and qk_norm out"),
         ({"attention": "linear"}, "attention='linear' has no scores, which positions='rope' change"),
         ({"attention": "linear", "positions": "none", "pattern": "window", "reach": 3}, "sums all keys"),
@@ -45,6 +47,14 @@ def shape(**more):
             "has no weights that attention_dropout=0.1 sets to 0",
         ),
         ({"softcap": 0}, "softcap=0 must be a number from 1"),
+        ({"d_model": 33, "head_width": 8, "positions": "sinusoidal"}, "d_model=33 is odd"),
+        ({"rope_base": (1e4, 1), "rope_scaling": "yarn", "rope_factor": 2.0}, "set rope_base above 1"),
+        ({"norm": ("rms", "layer")}, r"norm=\('rms', 'layer'\) must be rms or layer"),
+        ({"biases": ("none", "all")}, r"biases=\('none', 'all'\) must be none, "),
+        ({"tied": (True, False)}, r"tied=\(True, False\) must be True or False"),
+        ({"qk_norm": (True, False)}, r"qk_norm=\(True, False\) must be True or False"),
+        ({"embedding_norm": (True,)}, r"embedding_norm=\(True,\) must be True or False"),
+        ({"experts": 4, "experts_shared": (1, 2)}, r"experts_shared=\(1, 2\) must be a whole number"),
     ],
 )
 def test_contradictions_are_refused(more, sentence):

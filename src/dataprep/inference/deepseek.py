@@ -67,5 +67,10 @@ def config_of(model: GPT) -> dict[str, Any]:
 
 
 def fits(shape: ModelConfig) -> bool:
-    """Return whether the settings fit each other: one expert per token, with shared ones, or none at all."""
+    """Return whether the settings fit: one expert per token, with shared ones, or none; and an even `latent`.
+
+    `transformers` reads rotated channels in pairs, which must begin at an even place after the latent vector.
+    """
+    if (shape.latent or 0) % 2:
+        return False
     return not shape.experts or bool(shape.experts_used == 1 and shape.experts_shared)

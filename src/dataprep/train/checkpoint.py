@@ -198,7 +198,7 @@ def checked(path: Path, content: Any) -> dict[str, Any]:
         raise rejected(path, "not a checkpoint of this version")
     if content.get("config_hash") != _hash_of(content["config"]):
         raise rejected(path, "its config is not the one that was written with its weights")
-    not_finite = next((name for name, weight in content["model"].items() if not _is_finite(weight)), None)
+    not_finite = next((name for name, weight in content["model"].items() if not is_numbers(weight)), None)
     if not_finite:
         raise rejected(path, f"the weights {not_finite} are not all finite numbers")
     return cast("dict[str, Any]", content)
@@ -214,11 +214,13 @@ def rejected(path: Path, reason: str) -> CorruptShard:
     return CorruptShard(f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)")
 
 
-def _is_finite(weight: torch.Tensor) -> bool:
-    """Return whether all numbers of a tensor are finite."""
-    if not weight.numel() or not weight.is_floating_point():
+def is_numbers(value: Any) -> bool:
+    """Return whether a value is a plain tensor of real numbers, all of which are finite."""
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_complex():
+        return False
+    if not value.numel() or not value.is_floating_point():
         return True
-    return all(math.isfinite(extreme) for extreme in weight.aminmax())
+    return all(math.isfinite(extreme) for extreme in value.aminmax())
 
 
 def take_state(path: Path, content: Mapping[str, Any], examples: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from .optim import step_once
 from .preference import Preference
 from .run import METRICS, Result, Run
 from .schedule import lr_at
-from .shape import check_path, positive
+from .shape import check_path, plain, positive
 from .start import Loaded, settled, starting_config
 from .tensorboard import TensorBoard
 from .window import MetricsWindow
@@ -98,6 +98,7 @@ def train(
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
+    stop_at = plain(stop_at)
     positive("stop_at", stop_at, optional=True)
     check_path("out", out)
     config = settled(starting_config(config, init_from), lora, dpo)

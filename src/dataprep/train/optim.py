@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .checkpoint import rejected
+from .checkpoint import is_numbers, rejected
 from .config import TrainConfig
 from .data.rows import Rows
 from .data.sets import to_device
@@ -60,7 +60,7 @@ def take_moments(optimizer: torch.optim.AdamW, saved: Mapping[str, Any], path: P
     - saved: the result of the `state_dict` of an optimiser for the same parameters.
     - path: the checkpoint's path, for the message.
 
-    Raises CorruptShard if the moments are of other parameters.
+    Raises CorruptShard if the moments are of other parameters, or not finite numbers.
     """
     state, forms = saved.get("state"), _forms(optimizer)
     moments = [state.get(i) for i in range(len(forms))] if isinstance(state, dict) else []
@@ -82,10 +82,10 @@ def _forms(optimizer: torch.optim.AdamW) -> list[dict[str, tuple[int, ...]]]:
 
 
 def _have(moments: Any, form: Mapping[str, tuple[int, ...]]) -> bool:
-    """Return whether moments are tensors of these shapes."""
+    """Return whether moments are tensors of these shapes, of finite numbers."""
     if not isinstance(moments, dict) or moments.keys() != form.keys():
         return False
-    return all(isinstance(moments[name], Tensor) and tuple(moments[name].shape) == form[name] for name in form)
+    return all(is_numbers(moments[name]) and tuple(moments[name].shape) == form[name] for name in form)
 
 
 def step_once(

@@ -28,6 +28,14 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         "pattern='dilated' needs the distance of the inputs that it reaches; set stride, such as stride=4",
     ),
     (
+        lambda c: c.positions == "sinusoidal" and c.d_model % 2 == 1,
+        "positions='sinusoidal' are pairs of sines and cosines, and d_model={c.d_model} is odd; set an even d_model",
+    ),
+    (
+        lambda c: c.rope_scaling == "yarn" and c.rope_base == 1,
+        "rope_scaling='yarn' needs rotations of different speeds; set rope_base above 1, such as rope_base=1e4",
+    ),
+    (
         lambda c: (c.rope_scaling == "none") != (c.rope_factor == 1),
         "rope_scaling={c.rope_scaling!r} and rope_factor={c.rope_factor} contradict each other; set both or none",
     ),
@@ -36,8 +44,8 @@ LAYER: list[tuple[Callable[[Layer], bool], str]] = [
         "rope_scaling={c.rope_scaling!r} changes rotary positions, and this layer has positions={c.positions!r}",
     ),
     (
-        lambda c: (c.attention == "latent") != (c.latent is not None),
-        "attention={c.attention!r} and latent={c.latent} contradict each other; set both (latent=64), or neither",
+        lambda c: c.attention == "latent" and c.latent is None,
+        "attention='latent' and latent=None contradict each other; set both (latent=64), or neither",
     ),
     (
         lambda c: c.attention == "latent" and (c.n_kv_heads is not None or c.qk_norm),
@@ -70,6 +78,10 @@ MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
     (
         lambda every: len({c.positions for c in every}) > 1 and any(c.position.way == "added" for c in every),
         "positions that are added are added once, before the first layer, so all layers must have the same",
+    ),
+    (
+        lambda every: every[0].latent is not None and all(c.attention != "latent" for c in every),
+        "attention={c.attention!r} and latent={c.latent} contradict each other; set both (latent=64), or neither",
     ),
     (
         lambda every: len({c.place.of_sum for c in every}) > 1,

@@ -136,7 +136,8 @@ class ModelConfig:
         attention: the kind of attention: "heads"; "latent" (MLA), in which keys and values are computed from one short
             vector per token; or "linear", a running sum.
         latent: for "latent", how many numbers are cached per token, in addition to a rotated key.
-        rotated_width: for "latent", the channels of queries and keys that are rotated; None: half of a head's width.
+        rotated_width: for "latent", the channels of queries and keys that are rotated; None: half of a head's width,
+            rounded down to an even number, or 2.
         experts: the number of feed-forward layers among which a router chooses for each token; 0: there is one.
         experts_used: the number of experts that a token uses.
         experts_shared: the number of additional experts that all tokens use.
@@ -236,26 +237,36 @@ class ModelConfig:
     def _check_values(self) -> None:
         """Raise PlanError if a part does not exist, or a number of one layer is out of its range."""
         for name, table in PARTS.items():
-            for value in _values(getattr(self, name)):
+            for value in self._values(name):
                 if not isinstance(value, str) or value not in table:
                     *first, last = table
                     msg = f"{name}={value!r} must be {', '.join(first)}{' or ' if first else ''}{last}"
                     raise PlanError(msg)
         for name in ("tied", "qk_norm", "embedding_norm", "parallel"):
-            for value in _values(getattr(self, name)):
+            for value in self._values(name):
                 if not isinstance(value, bool):
                     msg = f"{name}={value!r} must be True or False"
                     raise PlanError(msg)
         for name in ("reach", "stride"):
-            for value in _values(getattr(self, name)):
+            for value in self._values(name):
                 positive(name, value, optional=name == "reach")
         for name in ("sinks", "experts", "experts_shared"):
-            for value in _values(getattr(self, name)):
+            for value in self._values(name):
                 if not (is_a(value, int) and value == 0):
                     positive(name, value)
         for name, low, high in (("rope_base", 1, 1e12), ("rope_factor", 1, 1e6)):
-            for value in _values(getattr(self, name)):
+            for value in self._values(name):
                 in_range({name: value}, name, low, high)
+
+    def _values(self, name: str) -> tuple[Any, ...]:
+        """Return the values of a field in the layers; a field that is not in `BY_LAYER` has one value."""
+        value = getattr(self, name)
+        if name not in BY_LAYER or not isinstance(value, tuple):
+            return (value,)
+        if not value:
+            msg = "a setting with a value per layer must have one value or more, such as pattern='window,all'"
+            raise PlanError(msg)
+        return value
 
     @property
     def d_head(self) -> int:
@@ -341,11 +352,3 @@ def _parsed(text: str) -> Any:
         return literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return text.strip()
-
-
-def _values(value: Any) -> tuple[Any, ...]:
-    """Return the values of the layers."""
-    if isinstance(value, tuple) and not value:
-        msg = "a setting with a value per layer must have one value or more, such as pattern='window,all'"
-        raise PlanError(msg)
-    return value if isinstance(value, tuple) else (value,)

@@ -41,6 +41,7 @@ VARIANTS = {
     "dilated": {"pattern": "dilated,all", "reach": "9,None", "stride": (3, 1)},
     "latent": {"attention": "latent", "latent": 12},
     "latent in windows": {"attention": "latent", "latent": 10, "rotated_width": 6, "pattern": "window", "reach": 5},
+    "latent and heads": {"attention": ("latent", "heads"), "latent": 10, "head_width": 2, "positions": ("rope", "t5")},
     "linear and heads": {"attention": ("linear", "heads"), "n_kv_heads": 2, "positions": "learned"},
     "linear": {"attention": "linear", "positions": "none", "qk_norm": True},
     "experts": {"experts": (4, 0), "d_ff": 16, "experts_shared": 1},

@@ -49,7 +49,7 @@ class LatentAttention(Attention):
     @classmethod
     def rotated(cls, config: ModelConfig) -> int:
         """Return the number of channels of a head that are rotated."""
-        return config.rotated_width or config.d_head // 4 * 2
+        return config.rotated_width or max(2, config.d_head // 4 * 2)
 
     @classmethod
     def flops(cls, config: ModelConfig) -> int:

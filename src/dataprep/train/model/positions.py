@@ -83,7 +83,7 @@ def _yarn(d_head: int, base: float, factor: float, before: int) -> tuple[Tensor,
     # The pairs that make 32 turns and 1 turn within the context before.
     fast, last = (d_head * math.log(before / (n * 2 * math.pi)) / (2 * math.log(base)) for n in (32, 1))
     low, high = max(math.floor(fast), 0), min(math.ceil(last), d_head - 1)
-    slow = ((torch.arange(half, dtype=torch.float64) - low) / max(high - low, 0.001)).clamp(0, 1)
+    slow = ((torch.arange(half, dtype=torch.float64) - low) / (high - low or 0.001)).clamp(0, 1)  # as in their code
     return slow / factor + 1 - slow, 0.1 * math.log(factor) + 1
 
 
