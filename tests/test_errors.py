@@ -82,9 +82,9 @@ def test_secrets_are_sought_in_linear_time(part):
 
 def test_no_control_character_is_printed(caplog):
     """Names of files and reasons may hold ESC and bytes that are not UTF-8; no message passes them on."""
-    nasty = "a\x1b]0;owned\x07\r\x9b31m\u202e\u2066\u2067\u2068\u2069\udcff"
+    nasty = "a\x1b]0;owned\x07\r\x9b31m\u202a\u202b\u202e\u2066\u2067\u2068\u2069\udcff"
     logging.getLogger("dataprep").warning("%s", nasty)
     for text in (str(errors.ReadError("it is empty", nasty)), caplog.messages[0]):
-        assert not set(text) & {"\x1b", "\x07", "\r", "\x9b", "\u202e", *"\u2066\u2067\u2068\u2069", "\udcff"}
+        assert not set(text) & {"\x1b", "\x07", "\r", "\x9b", *"\u202a\u202b\u202e\u2066\u2067\u2068\u2069", "\udcff"}
         assert "owned" in text
     assert str(errors.ReadError("cut\n  here", "a\nb")) == "a\N{REPLACEMENT CHARACTER}b: cut here"

@@ -29,7 +29,9 @@ from typing import Any
 
 SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN}
 NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib state it
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
 _SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it

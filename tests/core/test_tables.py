@@ -22,7 +22,7 @@ from dataprep.core.model.tables import (
     UNREAD,
     VERDICTS,
     checked,
-    rows_of_id,
+    rows_of_ids,
     span_rows,
     united,
     write_spans,
@@ -75,7 +75,7 @@ def test_rows_of_a_batch_are_those_of_its_ids(tmp_path_factory, ids, asked):
             far = [k // 3 for k, i in enumerate(sorted(ids)) if some and i <= max(some)]
             assert set(table.held) == set(near) & set(far)  # no other row group is read
     for id_ in range(41):
-        assert [row["id"] for row in rows_of_id(place, id_)] == [id_] * (id_ in ids)
+        assert [row["id"] for row in rows_of_ids(place, [id_])] == [id_] * (id_ in ids)
 
 
 def test_tables_come_in_order_of_ids(tmp_path) -> None:

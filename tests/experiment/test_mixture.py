@@ -12,7 +12,7 @@ import pytest
 import dataprep as dp
 from dataprep.experiment import mixture
 from dataprep.experiment.cost import epochs_of
-from dataprep.experiment.mixture import UNIT, Sweep, drawn, mixed, most_useful, proposal, rounded, swept
+from dataprep.experiment.mixture import UNIT, Sweep, choosing, drawn, mixed, most_useful, proposal, rounded, swept
 from dataprep.experiment.regression import LOG_LINEAR, Regression
 from dataprep.inference import train as training
 
@@ -62,6 +62,8 @@ def test_passes_are_counted_for_each_source(config) -> None:
     assert found == pytest.approx({"web": 0.5 * read / 6_000, "نص": 0.5 * read / 3_000, "code": 0.8 * read / 1_000})
     with pytest.raises(dp.DataprepError, match="the source 'code' has 1,000 tokens, too few for the 102,400 that a "):
         epochs_of(config, 1_000, [points[1].reads])
+    with pytest.raises(dp.DataprepError, match="the version 'none' has 1 token, too few for a row of .*; add text, or"):
+        epochs_of(config, 1, [{"none": (1, 1.0)}])
 
 
 def swept_by_hand(predict, tried):
@@ -82,6 +84,16 @@ def test_proposed_weights_lie_between_tried_ones() -> None:
     assert proposal(inner, MOST, seed=0) == pytest.approx([0.5, 0.3, 0.2], abs=0.01)
     around = drawn(np.array([0.6, 0.3, 0.1]), np.random.default_rng(0), 5_000)
     assert around.mean(0) == pytest.approx([0.6, 0.3, 0.1], abs=0.01)
+
+
+def test_one_half_of_the_held_out_groups_chooses_weights() -> None:
+    """Documents of a group are in the same half, and neither half is too small."""
+    units = np.repeat(np.arange(13), 3)
+    chosen = choosing(units).reshape(13, 3)
+    assert (chosen.all(1) == chosen.any(1)).all()
+    assert chosen[:, 0].sum() == 6
+    with pytest.raises(dp.DataprepError, match="has 11 groups of documents, and with mix= it must have 12, since one "):
+        choosing(np.arange(11))
 
 
 @pytest.fixture
@@ -128,8 +140,15 @@ def test_a_sweep(tried, config, trained, corpus, tmp_path, monkeypatch, dataprep
     shards = {name: tmp_path / "out" / "shards" / name for name in ("darija", "news")}
     config_of = replace(config, weights=point["weights"])
     dp.train(shards, out=tmp_path / "own", config=config_of, quiet=True)
-    own = dp.evaluate(tmp_path / "own", tmp_path / "out" / "shards" / "_held-out", split="train", device="cpu")
-    assert point["bits_per_byte"] == pytest.approx(own.total.bits_per_byte)
+    held, of_held = dp.open_dataset(str(tmp_path / "out" / "held-out")), tmp_path / "out" / "shards" / "_held-out"
+    own = dp.evaluate(tmp_path / "own", of_held, split="train", by="id", docs=held, device="cpu")
+    chosen = choosing(np.arange(len(held)))
+    each = [own.groups[str(i)] for i in held.table(["id"]).column("id").to_pylist()]
+    some = [one for one, chooses in zip(each, chosen, strict=True) if chooses]
+    nats, n_bytes = sum(one.text_nats for one in some), sum(one.n_bytes for one in some)
+    assert point["bits_per_byte"] == pytest.approx(nats / np.log(2) / n_bytes)
+    assert found.measures[0]["items"] == len(held) - len(some)
+    assert found.measures[0]["bytes"] == sum(one.n_bytes for one in each) - n_bytes
     r2 = -0.1
     trained.clear()
     none = tried(**given, mix=7)

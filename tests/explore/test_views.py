@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 
 import pytest
@@ -322,6 +323,28 @@ def test_a_joined_run_is_counted_once(tmp_path) -> None:
     hits = ask(search, index, text="w11x7 ")
     assert hits["documents_removed"] == 3
     assert all(one["causes"] for one in hits["hits"])
+
+
+def test_a_result_with_several_copies_of_a_dataset_is_refused(tmp_path) -> None:
+    """A Dataset is read directly and through another one, at any place: in one sentence; each Dataset is explored."""
+    run = tmp_path / "run"
+    first = dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "in", [*range(6), *range(3)]), out=str(run / "first"))
+    some = dp.Pipeline(dp.Filter(late)).run(first, out=str(run / "some"))
+    for number, parts in enumerate(((first, some), (some, first), (first, first))):
+        if some not in parts:
+            shutil.rmtree(str(some.url))
+        home = run / f"both{number}"
+        both = dp.Pipeline(dp.Exact()).run(dp.read(list(parts)), out=str(home))
+        with pytest.raises(PlanError, match=f"both{number} has the documents of .*first several times, .*pass the fol"):
+            ExploredRun(str(run)).index()
+        inspected = CliRunner().invoke(app, ["inspect", str(run), "--json"])
+        assert json.loads(inspected.stdout)["duplicates"] is None
+        assert (
+            ask(lists.drops, ExploredRun(str(home)).index())["total"]
+            == some.count
+            == first.count + some.count - both.count
+        )
+        shutil.rmtree(home)
 
 
 def test_other_results_of_the_folder_are_named_and_not_counted(tmp_path) -> None:

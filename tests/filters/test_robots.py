@@ -214,6 +214,13 @@ def test_the_name_ends_where_its_letters_end(tmp_path, line):
     assert forbidden(tmp_path, "User-agent: CCBot-News x\nDisallow: /a\n", ["/a"]) == []
 
 
+@pytest.mark.parametrize("line", ["* x", "*\t(all)", "*  # all"])
+def test_a_star_before_a_blank_is_every_agent(tmp_path, line):
+    """Words after the star of a group are no part of its name, as in Google's parser; letters are."""
+    assert forbidden(tmp_path, f"User-agent: {line}\nDisallow: /a\n", ["/a", "/b"]) == ["/a"]
+    assert forbidden(tmp_path, "User-agent: *x\nDisallow: /a\n", ["/a"]) == []
+
+
 @pytest.mark.parametrize("agent", ["Foo Bar", "CCBot/2.0", " ", "", "Mozilla (CCBot)"])
 def test_names_that_no_group_has(tmp_path, agent):
     """An agent with a version or a blank is an error, since a group `Foo Bar` is that of `Foo`."""

@@ -60,8 +60,17 @@ def test_two_blanks(number) -> None:
     assert hidden(f"call {number} please") == "call <> please"
 
 
+@pytest.mark.parametrize("word", ["3afak", "9bel", "7it", "3la", "2ana", "5oya", "9al l b3d"])
+@pytest.mark.parametrize("number", ["71 129 983", "06 12 34 56 78", "+212 612 345 678", "71129983"])
+def test_arabizi_behind_a_number(number, word) -> None:
+    """The digit with which a word of Arabizi begins is no part of the number before it."""
+    for sentence in ("3ayet lia f {} {}", "tel: {} {}", "call me on {} {} please"):
+        assert hidden(sentence.format(number, word)) == sentence.format("<>", word)
+
+
 @pytest.mark.parametrize("word", ["merci", "Salut", "übrigens", "SALUT"])
-@pytest.mark.parametrize("number", ["0172 0038 9344", "06 12 34 56 78", "(0172) 0038-9344", "0612-345-678"])
+@pytest.mark.parametrize("number", ["0172 0038 9344", "06 12 34 56 78", "(0172) 0038-9344", "0612-345-678",
+                                    "01512 9315553"])  # fmt: skip
 def test_numbers_behind_a_word(word, number) -> None:
     """A number of several groups is hidden directly behind a word, too."""
     for sentence in SENTENCES:
@@ -105,7 +114,7 @@ def test_columns_of_tables(table) -> None:
 
 
 PIECES = st.sampled_from(
-    ["0612345678", "+212", "06 12", "612345678", "12 34 56", "salut",
+    ["0612345678", "+212", "3afak", "9be", "0612 345678", "06 12", "612345678", "12 34 56", "salut",
      "(", ")", " ", ".", "-", "x", "ext", "ext.", "#", "_", "stp", "abc",
      "MERCI", "Fax", "12", "1", "é", "доб", ":", ",", "/", "poste", "X4"]
 )  # fmt: skip

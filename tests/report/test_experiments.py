@@ -56,6 +56,10 @@ def test_rows_state_sizes_and_verdicts() -> None:
     assert rows["a<b"][2:5] == ["11.1%", "800", "11.1%"]
     assert [rows[name][-1] for name in ("a<b", "نص")] == ["better", "worse"]
     assert rows["same"][-1] == "not shown; 7 seeds would show it"
+    content = made()
+    content["measures"][0]["versions"]["same"] |= {"difference": 0.0, "interval": [0.0, 0.0]}
+    rows = {row[0]: row for row in rows_of(content)}
+    assert rows["same"][-1] == "not shown; the models are the same"
     assert rows["twin"][-1] == "not shown; more held-out text would show it"
 
 

@@ -93,6 +93,10 @@ def parted(line: str) -> str:
     """The line with a sign in place of the first letter of each word that is glued to a number."""
     out = list(line)
     for at in range(1, len(line)):
+        if line[at] == " " and digits_at(line, at - 1) and _is_arabizi(line, at + 1):
+            out[at] = "\x1f"
+    line = "".join(out)
+    for at in range(1, len(line)):
         if not (digits_at(line, at - 1) and (is_ascii_letter(line[at]) or line[at] == "_")):
             continue
         number = number_before(line, at)
@@ -101,6 +105,17 @@ def parted(line: str) -> str:
         if word and 8 - world <= n <= 15 and not set(word.lower()) <= set("abcdef"):
             out[at] = "\x1f"
     return "".join(out)
+
+
+def _is_arabizi(line: str, at: int) -> bool:
+    """Whether a word of Arabizi, a digit and at least two letters, begins there."""
+    end = at + 1
+    while is_ascii_letter(line[end : end + 1]):
+        end += 1
+    word, after = line[at + 1 : end], line[end : end + 1]
+    if line[at : at + 1] not in tuple("123456789") or len(word) < 2 or after == "_" or digits_at(line, end):
+        return False
+    return (after.isalnum() and bool(after)) or not set(word.lower()) <= set("abcdef")
 
 
 def attached(line: str) -> list[int]:
@@ -143,6 +158,7 @@ def _is_grouped(line: str, at: int) -> bool:
         long = plain and 3 <= size <= 5 and k <= 3 and min(some) >= 2 and max(some) <= 5
         pairs = plain and size == 2 and (some in ([2, 2, 2], [2, 2, 2, 2], [3, 3]))
         goes_on = after[:1].isdecimal() or after[:1] == "_" or (after[:1] in tuple(".,:/-") and after[1:].isdecimal())
+        zero = zero or (plain and line[at] == "0" and 3 <= size <= 5 and k == 1 and 6 <= some[0] <= 8)
         if (zero or area or long or pairs) and not goes_on:
             return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.train.config import TrainConfig
 
 EPOCHS = 4  # passes up to which each is worth about as much as new text (Muennighoff et al. 2023)
@@ -82,9 +82,15 @@ def epochs_of(
     found: dict[str, float] = {}
     for reads in versions:
         for name, (n, share) in reads.items():
-            if n <= config.model.context or read * share > MOST_EPOCHS * n:
+            what = "version" if share == 1 else "source"
+            if n <= config.model.context:
+                msg = (
+                    f"the {what} {name!r} has {counted(n, 'token')}, too few for a row of "
+                    f"{config.model.context + 1:,}; add text, or leave it out"
+                )
+                raise PlanError(msg)
+            if read * share > MOST_EPOCHS * n:
                 many = "each run reads" if share == 1 else f"a run reads, {share:.1%} of {read:,}"
-                what = "version" if share == 1 else "source"
                 msg = (
                     f"the {what} {name!r} has {n:,} tokens, too few for the {int(read * share):,} that {many}; add "
                     f"text, or set tokens={int(MOST_EPOCHS * n / share):,} or less"

@@ -4,7 +4,8 @@ Weights are drawn around the natural ones, which are in proportion to the tokens
 each mixture, all with the same seed. A regression predicts the loss from the weights (`regression`). Of many further
 mixtures from the same distribution, the mean of those with the lowest predicted loss is proposed, as in RegMix (Liu et
 al. 2024). These mixtures lie between the tried ones, since a regression is wrong outside of its data. The proposed and
-the natural mixture are then compared as two versions of a corpus are, with seeds that the sweep did not use.
+the natural mixture are then compared as two versions of a corpus are, with seeds and held-out documents that the sweep
+did not use: weights chosen by some documents suit these better than others, the more so the more sources there are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,7 +26,7 @@ from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 
 from .cost import EPOCHS
-from .design import NAME, Given, Version, opened
+from .design import FEWEST, NAME, Given, Version, opened
 from .measures import ALL, of_documents
 from .regression import F64, Regression, regression
 from .runs import Trainings
@@ -173,6 +175,25 @@ def mixed(name: str, sources: Mapping[str, Version], weights: F64) -> Mixed:
     return Mixed(name, sources, dict(zip(sources, weights.tolist(), strict=True)))
 
 
+def choosing(units: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which held-out documents choose the weights, bool[documents]; the others measure them.
+
+    Half of the groups are drawn at random.
+
+    - units: int64[documents], the number of the group of each document.
+
+    Raises PlanError if a half has fewer than `FEWEST` groups.
+    """
+    n = int(units.max(initial=-1)) + 1
+    if n < 2 * FEWEST:
+        msg = (
+            f"the held-out set has {counted(n, 'group')} of documents, and with mix= it must have {2 * FEWEST}, since "
+            "one half chooses the weights and the other half measures them; raise held_out=, or give a larger Dataset"
+        )
+        raise PlanError(msg)
+    return np.asarray((np.random.default_rng(0).permutation(n) < n // 2)[units])
+
+
 @dataclass(frozen=True)
 class Sweep:
     """The finished sweep.
@@ -213,12 +234,12 @@ def sweep(runs: Trainings, by: Sequence[str], mix: int) -> Sweep:
     - mix: the number of mixtures that are drawn, besides the natural one.
     """
     made, config = runs.design, runs.config
-    sources = made.versions
+    sources, chosen = made.versions, choosing(made.units)
     most = most_useful(sources, (config.steps or 0) * config.batch * config.model.context)
     points = swept(sources, mix, config.seed, most)
     first = replace(runs, design=replace(made, versions=points), seeds=1, questions=())  # type: ignore[arg-type]
     bits = first.losses()[""]
-    sizes = np.array(next(iter(first.records().values()))[0]["bytes"])
+    sizes = np.where(chosen, next(iter(first.records().values()))[0]["bytes"], 0.0)
     whole, *some = of_documents(bits, sizes, made.units, made.held, by[:1])
     n_bytes = np.array([one.sizes.sum() for one in some])
     losses = np.array([[one.values(name)[0] for one in some] for name in points]).reshape(len(points), len(some))

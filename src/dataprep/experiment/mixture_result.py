@@ -82,9 +82,9 @@ class MixtureExperiment(Experiment):
         else:
             lines.append(
                 f"proposed: the mean of the best {BEST} of {CANDIDATES:,} mixtures between those that were tried; "
-                f"predicted difference {predicted['difference']:+.4f}, measured with seeds that the sweep did not use, "
-                "on the same held-out documents"
+                f"predicted difference {predicted['difference']:+.4f}, measured with seeds that the sweep did not use"
             )
+        lines.append("a random half of the held-out documents chose the weights; the other half measured them")
         lines.append(f"{counted(len(self.mixture['points']), 'mixture')} with one run each, all with the same seed")
         return [*lines, *super().notes()]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.output import owned
@@ -22,7 +23,7 @@ from dataprep.train.presets import preset
 from .cost import steps_of
 from .design import Design, DesignSettings, Given, check_settings, design, opened
 from .measures import Measure, check_columns, of_documents, to_dict
-from .mixture import NATURAL, PROPOSED, mixed, sources_of, sweep
+from .mixture import NATURAL, PROPOSED, choosing, mixed, sources_of, sweep
 from .mixture_result import MixtureExperiment, facts
 from .questions import read_all
 from .result import Experiment
@@ -92,7 +93,8 @@ def experiment(
             lowers the learning rate while it reads a version.
         baseline: the name of the version with which the others are compared.
         mix: the number of mixtures to try. The versions are then sources, or one Dataset whose sources the first column
-            of `by` names; weights for them are proposed, and compared with the natural ones.
+            of `by` names; weights for them are proposed, and compared with the natural ones. A random half of the
+            held-out documents or groups chooses the weights, and the other half measures them.
         parallel: the number of processes that train at once, each on one GPU, or with one thread of the CPU. The result
             is that of trainings one after another, on the CPU with one thread.
         runner: the Runner that makes versions and shards; None: `dp.tools.Serial()`.
@@ -184,16 +186,22 @@ def _mixed(runs: Trainings, given: _Settled, mix: int) -> MixtureExperiment:
         return MixtureExperiment(runs.out, NATURAL, {}, [], _about(one, given), facts(done, read))
     chosen[PROPOSED] = mixed(PROPOSED, sources, done.weights)
     after = replace(config, seed=config.seed + 1)  # the sweep used the first
-    found = _compared(replace(runs, design=replace(runs.design, versions=chosen), config=after), given)  # type: ignore[arg-type]
+    others = replace(runs, design=replace(runs.design, versions=chosen), config=after)  # type: ignore[arg-type]
+    found = _compared(others, given, ~choosing(runs.design.units))  # nor its documents
     of = (found.folder, found.baseline, found.versions, found.measures, found.about)
     return MixtureExperiment(*of, facts(done, read))
 
 
-def _compared(runs: Trainings, given: _Settled) -> Experiment:
-    """Do the trainings, and return the comparison of their versions with the baseline."""
+def _compared(runs: Trainings, given: _Settled, measuring: npt.NDArray[np.bool_] | None = None) -> Experiment:
+    """Do the trainings, and return the comparison of their versions with the baseline.
+
+    - measuring: bool[documents], the held-out documents on which they are compared; None for all.
+    """
     losses = runs.losses()
     made, config, records = runs.design, runs.config, runs.records()
     sizes = np.array(next(iter(records.values()))[0]["bytes"])
+    if measuring is not None:
+        sizes = np.where(measuring, sizes, 0.0)
     measures = of_documents(losses[""], sizes, made.units, made.held, given.by)
     for asked in runs.questions:
         n = len(asked.answers)

@@ -24,6 +24,7 @@ from dataprep.errors import PlanError
 from dataprep.history.cuts import context
 from dataprep.history.removed_hits import RemovedHit, find_kept, find_removed
 from dataprep.history.replay import rule_cuts
+from dataprep.history.review import content_of
 from dataprep.history.run_summary import token_shards
 from dataprep.history.texts import DocumentsAsRead, pairs_of
 from dataprep.history.why import Fate, follow
@@ -36,6 +37,7 @@ from .view_query import ViewQuery
 TITLE_CHARS, TEXT_CHARS, PAIR_CHARS = 200, 20_000, 6_000
 MOST_CUTS, CUT_CHARS = 50, 400  # shown of one stage in one document
 MOST_HITS, AROUND = 20, 120
+CONTENTS = "contents"  # in `RunIndex.kept`: the hash of the texts of each drop that were read, by id and stage
 
 
 def titles(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
@@ -73,6 +75,8 @@ def pair_of(index: RunIndex, documents: DocumentsAsRead, drop: Drop) -> dict[str
     """Return the two texts of a drop as runs of words [kind, text]; null for a text that cannot be read.
 
     - documents: the documents of the drop.
+
+    `content` is the hash of the texts.
     """
     rows = documents.dropped(drop), documents.survivor(drop)
     texts = [None if row is None else str(row["text"]) for row in rows]
@@ -92,7 +96,7 @@ def pair_of(index: RunIndex, documents: DocumentsAsRead, drop: Drop) -> dict[str
         "dropped": _side(texts[0], sides[0]), "kept": _side(texts[1], sides[1]),
         "root": None if end["root"] is None else show_id(end["root"]),
         "root_dataset": None if end["home"] is None else index.homes[end["home"]],
-        "end_stage": end["end_stage"], "end_reason": end["end_reason"],
+        "end_stage": end["end_stage"], "end_reason": end["end_reason"], "content": content_of(*texts),
     }  # fmt: skip
 
 
@@ -103,7 +107,8 @@ def _side(text: str | None, side: DiffSide) -> list[list[str]] | None:
 def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     """Return the decisions about a document, `id`: drops, the cuts of each stage, where it is kept; and its text.
 
-    For a duplicate, also what `pair` returns.
+    For a duplicate, also what `pair` returns. For a dropped document, `content` is the hash of the shown texts, which a
+    judgement on it states. It is also kept for `review.reviewed`.
     """
     (id_,) = asked.ids("id")[:1]
     fate = follow(index.url, id_)
@@ -112,6 +117,11 @@ def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
     row = documents.row(id_) if drop is None else documents.dropped(drop)
     is_forgotten = any(one.reason == REASON for one in fate.drops)
     (own,) = index.rows("SELECT count(*) AS n FROM members WHERE id = ? OR (root = ? AND home = 0)", [id_, id_])
+    both = None if drop is None or drop.duplicate_of is None else pair_of(index, documents, drop)
+    content = None
+    if drop is not None:
+        content = both["content"] if both else content_of(None if row is None else str(row["text"]), None)
+        index.kept.setdefault(CONTENTS, {})[id_, drop.stage] = content
     return {
         "id": show_id(id_), "source": None if row is None else row["source"],
         "text": None if row is None else str(row["text"])[:TEXT_CHARS],
@@ -120,7 +130,7 @@ def document(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         "kept_in": fate.home or fate.survivor_in, "survivor": show_id(fate.survivor),
         "cuts": [] if is_forgotten else [*_span_cuts(documents, fate), *_rule_cuts(documents, id_)],
         "has_cluster": own["n"] > 0, "shard": None if drop or is_forgotten else _in_shards(index, id_),
-        "pair": None if drop is None or drop.duplicate_of is None else pair_of(index, documents, drop),
+        "pair": both, "content": content,
     }  # fmt: skip
 
 

@@ -23,8 +23,8 @@ DROP_ORDERS = {
 CLUSTER_OF = "SELECT (root, home) FROM members WHERE id = ? OR (root = ? AND home = 0)"  # of a document
 MOST_NODES = 200
 TREE = f"""
-WITH RECURSIVE own AS (SELECT drops.*, home FROM members JOIN drops USING (id)
-                       WHERE root = ? AND home = ? AND duplicate_of IS NOT NULL),
+WITH RECURSIVE own AS MATERIALIZED (SELECT drops.*, home FROM members JOIN drops USING (id)
+                                    WHERE root = ? AND home = ? AND duplicate_of IS NOT NULL),
 tree AS (SELECT own.*, 1 AS depth FROM own WHERE duplicate_of = ? AND (duplicate_of_dataset IS NULL) = (home = 0)
          UNION ALL SELECT own.*, depth + 1 FROM own JOIN tree ON own.duplicate_of = tree.id
          WHERE own.duplicate_of_dataset IS NULL AND depth < 99)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from dataprep.errors import PlanError, require
 from dataprep.history import review
 from dataprep.history.review import RIGHT, VERDICTS, WRONG, Judgement, Precision
 from dataprep.history.suspicions import Suspicion, judged_wrong
-from dataprep.history.texts import pairs_of
 
+from .documents import CONTENTS
 from .index import RunIndex
 from .view_query import ViewQuery
 
@@ -33,20 +34,30 @@ POPULATION = f"SELECT stage, reason, source, count(*) AS n FROM drops WHERE {KNO
 
 @dataclass(frozen=True)
 class ReviewAnswer:
-    """A reviewer's answer: the document, the stage that dropped it, and the verdict; "" withdraws the last one."""
+    """A reviewer's answer.
+
+    Attributes:
+        id: the document.
+        stage: the stage that dropped it.
+        verdict: one of VERDICTS; "" withdraws the last answer.
+        content: the hash of the texts that were shown, as `documents.document` returns it; "" to withdraw.
+    """
 
     id: int
     stage: str
     verdict: str
+    content: str
 
     @classmethod
     def of(cls, given: Any) -> ReviewAnswer:
         """Return the answer in a request. Raises PlanError if the request has no valid answer."""
-        names = ("id", "stage", "verdict")
+        names = ("id", "stage", "verdict", "content")
         good = isinstance(given, dict) and all(isinstance(given.get(name), str) for name in names)
-        require(good and given["verdict"] in ("", *VERDICTS), f'an answer must be {{"id", "stage", "verdict"}}, with a '
-                f"verdict of {', '.join(VERDICTS)}")  # fmt: skip
-        return cls(parse_id(given["id"]), given["stage"], given["verdict"])
+        good = good and given["verdict"] in ("", *VERDICTS)
+        good = good and (given["verdict"] == "" or re.fullmatch("[0-9a-f]{32}", given["content"]) is not None)
+        require(good, 'an answer must be {"id", "stage", "verdict", "content"}, with a verdict of '
+                f"{', '.join(VERDICTS)}, and the content of the shown document")  # fmt: skip
+        return cls(parse_id(given["id"]), given["stage"], given["verdict"], given["content"])
 
 
 def reviewed(index: RunIndex, _asked: ViewQuery) -> dict[str, Any]:
@@ -91,7 +102,7 @@ def suspected(index: RunIndex) -> list[Suspicion]:
 
 def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]:
     """Return the ids and stages of judgements on texts that have changed since; texts are read once per index."""
-    contents: dict[tuple[int, str], str] = index.kept.setdefault("contents", {})
+    contents: dict[tuple[int, str], str] = index.kept.setdefault(CONTENTS, {})
     new = {(one.id, one.stage) for one in judged} - contents.keys()
     now = {key: content for key, (content, *_) in review.contents(index.url, new).items()}
     contents |= dict.fromkeys(new, "") | now
@@ -101,18 +112,18 @@ def _stale(index: RunIndex, judged: Sequence[Judgement]) -> set[tuple[int, str]]
 def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any]:
     """Save an answer next to the run, and return the name of the file.
 
+    If the texts changed after they were shown, the judgement is stale.
+
     Raises PlanError if the stage did not drop the document.
     """
     rows = index.rows("SELECT * FROM drops WHERE id = ? AND stage = ? LIMIT 1", [answer.id, answer.stage])
     if not rows:
         msg = f"{answer.stage} did not drop the document {show_id(answer.id)}"
         raise PlanError(msg)
-    drop, found = index.drop(rows[0]), review.load(index.url)
+    (row,), found = rows, review.load(index.url)
     if answer.verdict:
-        content, _ = review.content_of_drop(pairs_of(index.url, [drop]), drop)
-        index.kept.setdefault("contents", {})[answer.id, answer.stage] = content
         now = datetime.now(timezone.utc)
-        found.append(Judgement(answer.id, drop.stage, drop.reason, answer.verdict, reviewer, content, now))
+        found.append(Judgement(answer.id, row["stage"], row["reason"], answer.verdict, reviewer, answer.content, now))
     else:
         found = [one for one in found if (one.id, one.stage, one.reviewer) != (answer.id, answer.stage, reviewer)]
     review.save(index.url, found)

@@ -36,7 +36,9 @@ MAX_ROBOTS_BYTES = 512_000  # RFC 9309, 2.5: at least 500 kibibytes are parsed
 MAX_BLOCK_BYTES = 8 << 20  # of a response as stored
 MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
-TOKEN = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)[^\w\-].*", re.IGNORECASE)  # CCBot/2.0, CCBot x
+TOKEN = re.compile(  # CCBot/2.0, CCBot x, * x
+    r"(\s*user[- ]?agent\s*:?\s*(?:[\w\-]+(?=[^\w\-])|\*(?=\s))).*", re.IGNORECASE
+)
 GROUP_NAME = re.compile(r"^\s*user[- ]?agent\s*:?\s*([\w\-]+)", re.IGNORECASE | re.MULTILINE)
 AGENT = re.compile(r"[\w\-]+|\*")  # a name that TOKEN can leave
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
@@ -74,7 +76,7 @@ class Robots(Stage):
     Raises PlanError if a source contains no robots.txt or an archive is damaged.
     """
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.batch import NO_IDS, Ids
-from dataprep.core.output import forget_list, owned
+from dataprep.core.model.batch import NO_IDS, Ids, union
+from dataprep.core.output import forget_list, lineage, owned
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TOKENS
 from dataprep.core.run.runner import Runner
@@ -131,11 +131,21 @@ def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[s
 
 
 def _remove_judgements(url: str, plan: Removal) -> list[str]:
-    """Remove the judgements on the documents next to the folder and next to its run; return sentences."""
-    ids = {id_ for some in plan.lists.values() for id_ in some.tolist()}
-    homes = (url, Folder(url.rstrip("/")).parent.url)
-    counts = {review.place_of(home): review.remove(home, ids) for home in homes}
+    """Remove the judgements on the documents next to the folder, its run and its Datasets; return sentences."""
+    homes = {url, Folder(url.rstrip("/")).parent.url, *(member.folder.url for member in plan.lists)}
+    reviewed = [home for home in sorted(homes) if review.is_there(home)]
+    counts = {review.place_of(home): review.remove(home, _ids_in(home, plan)) for home in reviewed}
     return [f"{counted(n, 'judgement')} removed from {at}" for at, n in counts.items() if n]
+
+
+def _ids_in(home: str, plan: Removal) -> set[int]:
+    """Return the ids of the forgotten documents in the result in a folder: those of its last Dataset."""
+    lists = {files.real(member.folder.url): ids for member, ids in plan.lists.items()}
+    try:
+        found = [(lists.get(files.real(one.url), NO_IDS), one.shift) for one in lineage.family(home, saved=False)]
+    except PlanError:  # several results, or none: whichever the judgements are on
+        found = [(ids, 0) for ids in lists.values()]
+    return set(union(ids + np.uint64(shift) for ids, shift in found).tolist())
 
 
 def _remove(plan: Removal, member: Member) -> dict[str, int]:

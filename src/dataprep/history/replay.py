@@ -117,13 +117,13 @@ def _of_pass(
 
     - described: these stages.
     """
-    row = documents.before(place.url, id_)
+    stages = [(one, stage_of(one)) for one in described]
+    changing = [n for n, (one, _) in enumerate(stages) if not one["only_drops"]]
+    row = documents.before(place.url, id_) if changing else None
     if row is None:
         return []
     after, cuts = documents.row_in(place.url, id_), list[StageCuts]()
     batch: Batch | None = _batch(row)
-    stages = [(one, stage_of(one)) for one in described]
-    changing = [n for n, (one, _) in enumerate(stages) if not one["only_drops"]]
     for n in changing:
         one, stage = stages[n]
         if batch is None:

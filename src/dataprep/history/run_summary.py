@@ -97,7 +97,7 @@ class RunSummary:
     sources: dict[str, tuple[Amount, Amount]]
     alarms: list[str]
     totals: tuple[Amount, Amount] = field(default_factory=lambda: (Amount(), Amount()))
-    inputs: dict[str, dict[str, int]] = field(default_factory=dict)
+    inputs: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     left_out: str = ""
     unread: list[Unread] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
@@ -172,7 +172,7 @@ class RunAmounts(NamedTuple):
     """
 
     stages: list[StageStats]
-    inputs: dict[str, dict[str, int]]
+    inputs: dict[str, dict[str, list[int]]]
     read: Amount
     kept: Amount
     sources: dict[str, tuple[Amount, Amount]]

@@ -108,7 +108,7 @@ def _rows(row: type[AnyRow], kind: str, folders: Sequence[MemberFolder], id_: in
     """Yield the rows about a document in the folders' tables of a kind (DROPS, CUTS), as objects of class `row`."""
     for folder in folders:
         for url in folder.tables(kind):
-            for found in folder.rows_of_id(url, id_, kind):
+            for found in folder.rows(url, [id_], kind):
                 yield row_object(row, found, folder=folder.url)
 
 
@@ -116,6 +116,6 @@ def _row(folder: MemberFolder, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a Dataset; None if it is not there, or if `dataprep prune` removed it."""
     for shard in () if folder.is_pruned else folder.sealed.shards:
         if shard.last_id is not None and shard.last_id + folder.shift >= id_:
-            for row in folder.rows_of_id(folder.path(shard.name), id_):
+            for row in folder.rows(folder.path(shard.name), [id_]):
                 return row
     return None

@@ -25,10 +25,12 @@ _NUMBER = re.compile(r"(?:\+|(?<![0-9.,:/-])\(?)[0-9](?:[ ().\-/]{0,2}[0-9])*\Z"
 _ATTACHED = re.compile(
     r"(?<![\w@#=/\\.-])[^\W\d_]{3,}"
     r"(?=(?:\(?0[0-9]{0,4}\)?(?:[ .-][0-9]{1,5}){1,4}|\([0-9]{1,4}\)(?:[ .-]?[0-9]{2,5}){1,4}"
-    r"|[0-9]{3,5}(?:[ .-][0-9]{2,5}){1,3}|[0-9]{2}(?:(?:[ .-][0-9]{2}){3,4}|(?:[ .-][0-9]{3}){2}))"
+    r"|0[0-9]{2,4}[ .-][0-9]{6,8}|[0-9]{3,5}(?:[ .-][0-9]{2,5}){1,3}"
+    r"|[0-9]{2}(?:(?:[ .-][0-9]{2}){3,4}|(?:[ .-][0-9]{3}){2}))"
     r"(?![0-9_]|[.,:/-][0-9]))"
 )
 _DIGITS_APART = re.compile("[0-9][ .)-][0-9]")
+_ARABIZI = re.compile("(?<=[0-9]) (?=[1-9](?![A-Fa-f]+\\b)[A-Za-z]{2,}(?![0-9_]))")  # before 3afak, 9bel, 7it
 _HEX = frozenset("abcdef")
 _AFTER = re.compile(rf"[ ,;]{{0,2}}(?:{_EXTENSION}\.?[ :]{{0,2}}|\# ?)[0-9]{{1,6}}(?![0-9A-Za-z_])", re.IGNORECASE)
 _WIDE = re.compile(  # 0612  345 678, (506)  234-5678, 0  801 23 45 67, 8  (495) 555-01-23, 1-800  123 4567
@@ -43,8 +45,10 @@ def parted(text: str) -> str:
     """Return a text of the same length in which a sign replaces the first letter of words attached to a number.
 
     Words of fewer than three letters, such as units, and words of hexadecimal digits are not separated from a number,
-    unless the number begins with a +.
+    unless the number begins with a +. The sign also replaces the space between a number and a word of Arabizi that
+    begins with a digit (06 12 34 56 78 3afak).
     """
+    text = _ARABIZI.sub(CUT, text)
     cuts = [m.end() for m in _SITE.finditer(text) if _is_glued(text, m.end())]
     if not cuts:
         return text

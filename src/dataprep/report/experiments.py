@@ -48,6 +48,8 @@ def _said(one: Mapping[str, Any]) -> str:
     """Return the verdict on a version; if it is "not shown", also what would show a difference."""
     if one["verdict"] in STYLES:
         return str(one["verdict"])
+    if not any(one["interval"]):
+        return f"{one['verdict']}; the models are the same"  # that of versions with the same documents
     needed = one["seeds_needed"]
     return f"{one['verdict']}; {'more held-out text' if needed is None else counted(needed, 'seed')} would show it"
 

@@ -76,6 +76,7 @@ class Tag(NamedTuple):
         codes = (self.language, LONG.get(self.language, self.language),
                  *sorted(old for old, new in _replaced().items() if new == self.language))  # fmt: skip
         usual = [kind for kind, some in _registry().items() if kind[0].isupper() and self.language in some]
+        usual += ["Hani"] if "Hans" in usual or "Hant" in usual else []
         scripts = [self.script] if self.script else ["", *usual]
         some = [[part for part in (code, script, self.region) if part] for code in codes for script in scripts]
         return tuple(dict.fromkeys(sign.join(parts) for sign in "_-" for parts in some))
@@ -95,7 +96,8 @@ def parse_tag(text: str) -> Tag | None:
     if not known["variant"].issuperset(re.findall("[a-z0-9]+", found[4].lower())):
         return None
     language = _replaced().get(language, language)
-    is_usual = script in known and language in known[script]
+    some = (*known["Hans"], *known["Hant"]) if script == "Hani" else known.get(script, ())  # Hani: cmn_Hani is zh
+    is_usual = language in some
     return Tag(language, "" if is_usual else script, region)
 
 

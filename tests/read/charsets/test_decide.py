@@ -196,3 +196,16 @@ def test_wide_text_without_a_mark_and_with_few_zeros(text, name) -> None:
     """Blanks and line breaks show it, although most characters have no zero, and the bytes may be valid UTF-8."""
     assert read(text.encode(name)) == (text, name)
     assert read(b"a zero \0 in text")[1] == read("ein \0 und größer".encode())[1] == "utf-8"
+
+
+@pytest.mark.parametrize("charset", ["iso8859-2", "cp1250", "iso8859-16", "iso8859-13", "cp1257", "cp852"])
+@pytest.mark.parametrize("text", ["Żółty pies śpi na\n", "Zażółć gęś, cena 5 zł\n", "Żółty\n" * 40])
+def test_a_stated_charset_reads_adjacent_letters(charset, text) -> None:
+    """Three letters beyond ASCII in a row, as in Polish, do not count against the charset that a header states."""
+    assert read(text.encode(charset), charset) == (text, codec_of(charset))
+
+
+def test_a_stated_latin_1_is_not_baltic() -> None:
+    """Albanian and Icelandic in ISO 8859-1 stay so if it is stated, though the detector finds a Baltic charset."""
+    for text in ("Çdo ditë është e bukur; unë jam këtu për të mësuar.\n", "Það er gott veður í dag og við förum.\n"):
+        assert read((text * 40).encode("latin-1"), "iso-8859-1")[0] == text * 40

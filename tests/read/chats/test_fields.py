@@ -18,6 +18,7 @@ from dataprep.read.chats.messenger import Messenger
 from dataprep.read.chats.signal import Signal
 from dataprep.read.chats.slack.reader import KNOWN as SLACK
 from dataprep.read.chats.slack.reader import Slack
+from dataprep.read.chats.telegram.json import Telegram
 
 BLOCKS = [
     {"type": "section", "text": {"type": "mrkdwn", "text": "शुभ प्रभात <@U1>"}, "block_id": "b1"},
@@ -28,6 +29,7 @@ TABLE = [{"type": "table", "rows": [
     [{"type": "raw_text", "text": "цена"}, {"type": "raw_text", "text": "5"}],
     [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "値段"}]}]},
      {"type": "raw_text", "text": "7"}]]}]  # fmt: skip
+FILE = [{"fileName": "a.png"}]
 FORWARDED = {"content": "مرحبا", "attachments": [{"fileName": "a.png"}], "embeds": [], "stickers": []}
 
 
@@ -49,6 +51,19 @@ def discord(*messages):
          ["via app"], {}),
         (Discord, "a.json", discord({"content": "", "components": [{"type": "ActionRow", "components": [
             {"type": "Button", "style": "Primary", "label": "ja, хорошо", "customId": "c1"}]}]}), ["ja, хорошо"], {}),
+        (Discord, "a.json", discord(
+            {"content": "", "attachments": FILE, "embeds": [{"description": "اختبار"}]},
+            {"content": "", "stickers": [{"name": "wow"}], "poll": {"question": {"text": "Чай?"}, "answers": []}},
+            {"content": "", "attachments": FILE, "forwardedMessage": {"content": "ต่อ"}}), ["اختبار", "Чай?", "ต่อ"], {}),
+        (Slack, "tea/2024-05-03.json", [
+            {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "files": [{"name": "a.png"}],
+             "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "図"}}]}], ["図"], {}),
+        (Telegram, "result.json", {"name": "t", "type": "personal_chat", "id": 1, "messages": [
+            {"id": 1, "from": "A", "text": "", "giveaway_information": {"quantity": 1, "additional_prize": "книга"}},
+            {"id": 2, "from": "A", "text": "", "photo": "a.jpg", "rich_message": {"blocks": [{"text": "كلام"}]}},
+            {"id": 3, "from": "A", "text": "", "todo_list": {"title": "", "entries": [{"text": "牛乳"}]}},
+            {"id": 4, "date": "2024-05-03T09:00:00", "from": "A", "text": "",
+             "text_entities": [{"type": "plain", "text": "नमस्ते"}]}]}, ["книга", "كلام", "牛乳", "नमस्ते"], {}),
         (Slack, "tea/2024-05-03.json", [
             {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": [
                 {"type": "novelty", "novelty_id": "N1", "says": {"type": "mrkdwn", "text": "नमस्ते <@U1>"}},

@@ -414,11 +414,6 @@ def between(rows: pa.Table, first: int, last: int) -> pa.Table:
     return rows.filter(pc.and_(pc.greater_equal(ids, low), pc.less_equal(ids, high)))
 
 
-def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file with the id `id_`, as dicts; `rows_between` reads them."""
-    return list(rows_between(url, id_, id_, schema).to_pylist())
-
-
 def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
     """Yield rows of a Parquet file with the given ids, in ascending order, as dicts; other row groups are not read.
 
@@ -430,8 +425,8 @@ def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -
         for group, (low, high) in enumerate(id_bounds(file.metadata)):
             first, last = np.searchsorted(wanted, np.array([low, high], np.uint64))
             if first < len(wanted) and (first < last or wanted[first] == high):
-                here = file.read_row_group(group, ["id"]).column("id")
+                here = file.read_row_group(group, ["id"], use_threads=False).column("id")
                 hit = pc.is_in(here, pa.array(wanted))
                 if pc.any(hit).as_py():
-                    rows = file.read_row_group(group, names).filter(hit)
+                    rows = file.read_row_group(group, names, use_threads=False).filter(hit)
                     yield from (rows if schema is None else conform(rows, schema)).to_pylist()

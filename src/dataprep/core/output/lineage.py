@@ -8,6 +8,7 @@ read together, file numbers in the ids of all but the first were shifted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from dataprep.store import files
 
 from ..model.batch import POSITION_BITS, Ids
 from ..model.dataset import open_dataset
-from ..model.tables import SCHEMAS, read_tables, rows_of_id, rows_of_ids
+from ..model.tables import SCHEMAS, read_tables, rows_of_ids
 from .changes import SEALED
 from .forget_list import listed
 from .layout import Folder, home_of
@@ -64,13 +65,6 @@ class MemberFolder(Folder):
         for row in rows_of_ids(url, own, None if kind is None else SCHEMAS[kind]) if own else ():
             yield self._shifted(row, is_table=kind is not None)
 
-    def rows_of_id(self, url: str, id_: int, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the rows of a file with one id, as `rows` does, but reading less of the file."""
-        if id_ < self.shift:
-            return []
-        found = rows_of_id(url, id_ - self.shift, None if kind is None else SCHEMAS[kind])
-        return [self._shifted(row, is_table=kind is not None) for row in found]
-
     def _shifted(self, row: dict[str, Any], *, is_table: bool) -> dict[str, Any]:
         found = {**row, "id": row["id"] + self.shift} if self.shift else row
         if self.shift and is_table and row["duplicate_of"] is not None and row["duplicate_of_dataset"] is None:
@@ -99,20 +93,20 @@ class MemberFolder(Folder):
         return batch.set_column(at, batch.schema.field(at), ids)
 
 
-def inputs_of(urls: Iterable[str]) -> dict[str, dict[str, int]]:
+def inputs_of(urls: Iterable[str]) -> dict[str, dict[str, list[int]]]:
     """Return, for each Dataset of a run, the Datasets of the run from which it was made, by folder.
 
-    Each of these has the number that is added to its ids.
+    Each of these has the numbers that are added to its ids: one, unless it was read several times.
     """
     known = {files.real(url): url for url in urls}
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, list[int]]] = {}
     for url in known.values():
-        own: dict[str, int] = {}
+        own: dict[str, list[int]] = {}
         for row in _shards(url):
             home = home_of(row.url)
             place = None if home is None else known.get(files.real(home.url)) or _beside(home.url, known.values())
             if place and place != url:
-                own.setdefault(place, row.file << POSITION_BITS)
+                own.setdefault(place, []).append(row.file << POSITION_BITS)
         found[url] = own
     return found
 
@@ -142,7 +136,8 @@ def family(url: str, *, saved: bool = True) -> list[MemberFolder]:
         url: the run's folder.
         saved: whether to include Datasets that were saved as input of Estimators, before the Dataset of each.
 
-    Raises PlanError if the folder has no Dataset, or several results and no run.json that states their order.
+    Raises PlanError if the folder has no Dataset, several results and no run.json that states their order, or a result
+    that has the documents of a Dataset several times.
     """
     finals = datasets(url, saved=False)
     found = [MemberFolder(finals[-1].url)]
@@ -153,19 +148,32 @@ def family(url: str, *, saved: bool = True) -> list[MemberFolder]:
             msg = (f"{url} contains {len(ends)} results, {_names(ends)}, whose documents cannot be counted together; "
                    "pass the folder of one of them")  # fmt: skip
             raise PlanError(msg)
-        found = list(_above((ends or finals)[-1].url, 0, inputs, set()))
+        found = list(_above(((ends or finals)[-1].url,), 0, inputs, set()))
+        numbers = Counter(one.url for one in found)
+        if twice := [one for one in found if numbers[one.url] > 1]:
+            msg = (f"{found[-1].url} has the documents of {twice[0].url} several times, so one document has several "
+                   "ids, of which some may be dropped and others kept; pass the folder of one Dataset")  # fmt: skip
+            raise PlanError(msg)
     if not saved:
         return found
     return [each for one in found for each in (*one.saved, one) if each.is_dataset or each.is_pruned]
 
 
-def _above(url: str, shift: int, inputs: Mapping[str, Mapping[str, int]], seen: set[str]) -> Iterator[MemberFolder]:
-    """Yield the Datasets from which a Dataset was made, each after those from which it was made; and the Dataset."""
-    seen.add(url)
-    for above, number in inputs[url].items():
-        if above not in seen:
-            yield from _above(above, shift + number, inputs, seen)
-    yield MemberFolder(url, shift)
+def _above(
+    path: tuple[str, ...], shift: int, inputs: Mapping[str, Mapping[str, Sequence[int]]], seen: set[tuple[str, int]]
+) -> Iterator[MemberFolder]:
+    """Yield the Datasets from which a Dataset was made, each after those from which it was made; and the Dataset.
+
+    A Dataset is yielded once for each number that is added to its ids.
+
+    - path: the Datasets from the last one of the run to this one.
+    """
+    seen.add((path[-1], shift))
+    for above, numbers in inputs[path[-1]].items():
+        for number in numbers if above not in path else ():
+            if (above, shift + number) not in seen:
+                yield from _above((*path, above), shift + number, inputs, seen)
+    yield MemberFolder(path[-1], shift)
 
 
 def left_out(url: str) -> str:

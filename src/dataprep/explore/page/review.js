@@ -16,8 +16,8 @@ addEventListener("keydown", (event) => {
   }
 });
 
-async function send(id, stage, verdict) {
-  const reply = await fetch(`${place().run}/review`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({id, stage, verdict})});
+async function send(id, stage, verdict, content) {
+  const reply = await fetch(`${place().run}/review`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({id, stage, verdict, content})});
   if (!reply.ok) throw new Error((await reply.json()).error);
 }
 
@@ -49,6 +49,7 @@ export async function review(given) {
   const id = of.sample.includes(given.id) ? given.id : open(of)[0];
   const here = {stage: of.stage, reason: of.reason};
   const state = h("p", {class: "error", role: "alert"});
+  let content = "";  // the hash of the texts that are shown
   const press = (key) => {
     if (pressed !== press) return;  // the text is not shown yet, or was just judged
     pressed = null;
@@ -56,7 +57,7 @@ export async function review(given) {
     if (key === "u" ? !undone : !id) return;
     if (key !== "u") history_.push({id, ...here});
     const target = undone || {id, ...here};
-    send(target.id, target.stage, undone ? "" : KEYS[key]).then(() => {
+    send(target.id, target.stage, undone ? "" : KEYS[key], undone ? "" : content).then(() => {
       const to = address("review", undone || here);
       if (to === location.hash) dispatchEvent(new Event("hashchange"));
       else location.hash = to;
@@ -69,6 +70,7 @@ export async function review(given) {
     const drop = one.drops[0];
     shown.replaceChildren(one.pair ? pair(one.pair)
       : h("div", {class: "card"}, h("h3", {}, link(address("document", {id}), id), " ", one.source ? name(one.source) : "", drop && drop.value !== null ? ` ${drop.value}` : "", " ", drop && drop.label ? name(drop.label) : ""), text(one.text)));
+    content = one.content;
     pressed = press;
     const next = open(of)[open(of).indexOf(id) + 1], key = `${place().run} ${next}`;
     ahead = next ? {key, found: read(next)} : {};

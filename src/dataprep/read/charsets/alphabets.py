@@ -71,6 +71,11 @@ def confirmed(high: bytes, detected: str, likely: str) -> bool:
     return fits(high, detected, likely)
 
 
+def has_letters(high: bytes, charset: str, least: float = FAILS) -> bool:
+    """Return whether at least a share `least` of the bytes over 127 are letters of one language in a charset."""
+    return charset in LANGUAGES and share(Counter(high), charset) >= least
+
+
 def share(counts: Counter[int], charset: str) -> float:
     """Return the largest share of the bytes over 127 that are letters of a single language."""
     total = sum(counts.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .alphabets import by_letters, confirmed, fits
+from .alphabets import by_letters, confirmed, fits, has_letters
 from .bare import high_bytes, without_tags
 from .garbled import RELATED, garbled
 from .labels import MULTIBYTE, same
@@ -13,7 +13,8 @@ from .signs import charset_of_signs
 DEFAULT = "cp1252"  # what browsers read as ISO-8859-1; servers and editors name it without knowing
 OTHER_LATIN = ("mac-roman", "cp1250", "iso8859-2", "cp852", "mac-latin2")  # tried if all named are garbled
 LATIN = {DEFAULT, "utf-8", "mac-roman", "mac-latin2", "mac-turkish", "mac-iceland", "cp437", "cp850", "cp852"}
-LATIN |= {f"cp125{n}" for n in (0, 4, 7, 8)} | {f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16)}
+LATIN |= {f"cp{n}" for n in (857, 858, 860, 861, 863, 865, 1250, 1254, 1257, 1258)}
+LATIN |= {f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16)}
 WINDOWS = {"iso8859-15": "cp1252", "iso8859-2": "cp1250", "iso8859-5": "cp1251", "iso8859-7": "cp1253",
            "iso8859-8": "cp1255", "iso8859-6": "cp1256", "iso8859-13": "cp1257", "iso8859-3": "cp1254",
            "iso8859-4": "cp1257", "iso8859-10": "cp1252", "iso8859-14": "cp1252",
@@ -22,6 +23,7 @@ C1 = bytes(range(0x80, 0xA0))  # control characters in ISO-8859, letters and sig
 FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be distinguished
 LETTERS = 1 << 14  # bytes of a page whose letters are judged
 ASCII = bytes(range(128))
+BALTIC = {"cp1257", "iso8859-13", "iso8859-4", "iso8859-10"}  # the detector takes Albanian and Icelandic for these
 TURKISH = b"\xf0\xfd\xfe\xdd\xde"  # its letters g, i, s
 ICELANDIC = b"\xe1\xe9\xed\xf3\xfa\xe6\xc1\xc9\xcd\xd3\xda\xc6"  # its letters a, e, i, o, u, ae, which Turkish has not
 FEW_TURKISH = 3
@@ -62,6 +64,8 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     sure = high >= FEW_HIGH or other or turkish > 0 or confirmed(letters, detected, DEFAULT)
     likely = DEFAULT if is_latin and not (detected == "cp932" and 2 * _n_of(data, KANA) >= high) else ""
     last = [detected, likely] if sure else [likely, detected]
+    if DEFAULT in stated and detected in BALTIC and has_letters(letters, DEFAULT, least=1.0):
+        sure = False
     order = [*(name for name in stated if name != DEFAULT), *([detected] if sure else []), *stated, *last]
     names = list(dict.fromkeys(name for name in order if name))
     names += [RELATED[name] for name in names if name in RELATED and RELATED[name] not in names]
@@ -111,8 +115,8 @@ def _suits(data: bytes, name: str, *, is_latin: bool, is_trusted: bool) -> bool:
     """Return whether the runs of bytes over 127 are those of the script of a charset.
 
     A trusted charset of another script also suits if its letters are not next to ASCII letters, as in `№ 5`. A trusted
-    charset of Latin script also suits if most characters beyond ASCII are signs. A trusted charset with two bytes per
-    character is judged by decoding alone.
+    charset of Latin script also suits if most characters beyond ASCII are signs, or if they are letters of one
+    language, as in `żółć`. A trusted charset with two bytes per character is judged by decoding alone.
     """
     if (name in LATIN) == is_latin or (is_trusted and name in MULTIBYTE):
         return True
@@ -122,6 +126,7 @@ def _suits(data: bytes, name: str, *, is_latin: bool, is_trusted: bool) -> bool:
     beyond = [c for c in text if c > "\x7f"]
     letters = sum(c.isalpha() for c in beyond)
     if name in LATIN:
-        return 2 * letters <= len(beyond)
+        high = data[: 4 * LETTERS].translate(None, ASCII)
+        return 2 * letters <= len(beyond) or (name != DEFAULT and has_letters(high, name))
     beside: list[str] = _BESIDE_ASCII.findall(text)
     return 2 * sum(c.isalpha() for c in beside) <= letters

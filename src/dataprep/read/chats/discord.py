@@ -3,8 +3,8 @@
 The author is the nickname, which differs between servers; `author="name"` selects the account's name, "id" its number.
 Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned), the text is actor
 and action, the author is null and the kind is `system`. The author of a call is the caller. The kind of a message with
-attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields, and the text of a forwarded message is the
+attachments or stickers is that of the first attachment or sticker. The text of a message without content of its own (by
+a bot) is that of its embeds (titles, texts and fields), poll or buttons, and the text of a forwarded message is the
 forwarded text. Times are those of the file, without their time zones.
 """
 
@@ -53,7 +53,7 @@ class Discord(JsonExport):
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
     FIELDS: ClassVar[frozenset[str]] = FIELDS
-    VERSION: ClassVar[int] = 7
+    VERSION: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,17 +113,16 @@ class Discord(JsonExport):
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)
         text, time = str(message.get("content") or ""), message.get("timestamp")
         forwarded = message.get("forwardedMessage")
-        if isinstance(forwarded, dict) and not text and not any(listed(message.get(name)) for name in CONTENT):
-            message = {**message, **{name: forwarded.get(name) for name in ("content", *CONTENT)}}
+        if isinstance(forwarded, dict) and not text:
+            message = {**message, **{name: message.get(name) or forwarded.get(name) for name in ("content", *CONTENT)}}
             text = str(message.get("content") or "")
         time = time if isinstance(time, str) else None
         sort = str(message.get("type", "Default"))
         if sort not in WRITTEN:
             return platform_row(text or sort, author, time, is_call=sort == "Call")
         names, kind = _attached(message)
-        if not text and kind is None:
-            text = "\n".join(_embedded(message))
-        if kind is None and not text:
+        text = text or "\n".join(_embedded(message))
+        if not text:
             text = text_in(_asked(message.get("poll"))) or "\n".join(_buttons(message.get("components")))
         if kind is None:
             kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"

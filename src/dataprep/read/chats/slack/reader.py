@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, ClassVar, cast
 
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
@@ -69,6 +69,8 @@ class Slack(ChatReader):
     Args:
         author: the field that becomes the author: "display" (name), "real" (name), "id", "name".
     """
+
+    VERSION: ClassVar[int] = 6
 
     author: str = "display"
 
@@ -141,7 +143,7 @@ class Slack(ChatReader):
             who = author and not text.startswith(("@", author))
             return MessageRow(f"{author} {text}" if who else text.removeprefix("@"), None, time, "system")
         attached = listed(message.get("files")) or ([message["file"]] if isinstance(message.get("file"), dict) else [])
-        if not text and not attached:
+        if not text:
             said = blocks_text(message.get("blocks"), names.users, names.channels)
             text = "\n".join([*([said] if said else []), *_attachments(message, names)])
         comment = message.get("comment")

@@ -64,6 +64,7 @@ class Telegram(JsonExport):
 
     PLATFORM: ClassVar[str] = "Telegram"
     FIELDS: ClassVar[frozenset[str]] = frozenset(FIELDS)
+    VERSION: ClassVar[int] = 6
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, one row per message; HTML begins with <, JSON does not."""
@@ -105,7 +106,8 @@ class Telegram(JsonExport):
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")
-        if not (type(text) is str and type(author) is str and type(time) is str and message.keys() <= PLAIN):
+        is_plain = type(text) is str and (text or not message.get("text_entities")) and message.keys() <= PLAIN
+        if not (is_plain and type(author) is str and type(time) is str):
             return _rare(message, time if isinstance(time, str) else None)
         if message.get("type") == "service":
             return _service(message, time)
@@ -136,7 +138,7 @@ def _rare(message: Mapping[str, Any], time: str | None) -> MessageRow:
         return _service(message, time)
     author = message.get("from") or message.get("from_id")
     kind, content = _content(message)
-    text = "\n".join(filter(None, [content, plain(message.get("text"))]))
+    text = "\n".join(filter(None, [content, plain(message.get("text")) or plain(message.get("text_entities"))]))
     unknown = {name: value for name, value in message.items() if name not in FIELDS}
     if not text and kind == "text" and (unknown or "gift_text" in message):
         text = plain(message.get("gift_text")) or text_in(unknown)
@@ -145,13 +147,15 @@ def _rare(message: Mapping[str, Any], time: str | None) -> MessageRow:
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kind of a message, and the texts of its media, which may be several, such as a photo and a poll."""
+    found = [CONTENT[name] for name in CONTENT if name in message]
+    read = dict.fromkeys(text_of for _, text_of in found if text_of)
+    said = "\n".join(filter(None, (text_of(message) for text_of in read)))
     media = plain(message.get("media_type"))
     if media in MEDIA:
-        return MEDIA[media], ""
-    field = next((name for name in CONTENT if name in message), None)
-    if field is not None:
-        kind, text_of = CONTENT[field]
-        return kind, text_of(message) if text_of else ""
+        return MEDIA[media], said
+    if found:
+        return found[0][0], said
     if "file" in message:
         return kind_of_file(message.get("file_name") or message["file"], message.get("mime_type")), ""
     return "text", "\n".join(filter(None, (plain(message.get(name)) for name in ("game_title", "game_description"))))
@@ -173,14 +177,15 @@ def _poll(message: Mapping[str, Any]) -> str:
     poll = message["poll"]
     answers = poll.get("answers") if isinstance(poll, dict) else None
     lines = [a.get("text") for a in answers if isinstance(a, dict)] if isinstance(answers, list) else []
-    return "\n".join(map(plain, [poll.get("question"), *lines])) if isinstance(poll, dict) else ""
+    known = "\n".join(map(plain, [poll.get("question"), *lines])) if isinstance(poll, dict) else ""
+    return known if known.strip() else _every_text(poll)
 
 
 def _contact(message: Mapping[str, Any]) -> str:
     contact = message.get("contact_information")
     fields = contact if isinstance(contact, dict) else {}
     name = " ".join(filter(None, [plain(fields.get("first_name")), plain(fields.get("last_name"))]))
-    return ", ".join(filter(None, [name, plain(fields.get("phone_number"))]))
+    return ", ".join(filter(None, [name, plain(fields.get("phone_number"))])) or _every_text(contact)
 
 
 def _place(message: Mapping[str, Any]) -> str:
@@ -193,7 +198,13 @@ def _invoice(message: Mapping[str, Any]) -> str:
     """Return the name of what is sold and its description."""
     bill = message["invoice_information"]
     fields = [bill.get("title"), bill.get("description")] if isinstance(bill, dict) else [bill]
-    return "\n".join(filter(None, map(plain, fields)))
+    return "\n".join(filter(None, map(plain, fields))) or _every_text(bill)
+
+
+def _giveaway(message: Mapping[str, Any]) -> str:
+    """Return what the giver of a giveaway wrote about its prize."""
+    some = (message.get(name) for name in ("giveaway_information", "giveaway_results"))
+    return "\n".join(filter(None, (plain(one.get("additional_prize")) for one in some if isinstance(one, dict))))
 
 
 def _checklist(message: Mapping[str, Any]) -> str:
@@ -203,19 +214,24 @@ def _checklist(message: Mapping[str, Any]) -> str:
         return plain(todo)
     items = [one for field in ("answers", "items", "tasks") for one in _listed(todo.get(field))]
     lines = [one.get("text") for one in items if isinstance(one, dict)]
-    return "\n".join(filter(None, map(plain, [todo.get("title"), *lines])))
+    return "\n".join(filter(None, map(plain, [todo.get("title"), *lines]))) or _every_text(todo)
 
 
 def _rich(message: Mapping[str, Any]) -> str:
     """Return the text of a message with blocks such as headings and lists, unless `text` has it too."""
-    return "" if plain(message.get("text")) else text_in(_without_types(message["rich_message"]))
+    return "" if plain(message.get("text")) else _every_text(message["rich_message"])
+
+
+def _every_text(value: Any) -> str:
+    """Return the texts in a JSON value, also those in fields that are not known."""
+    return text_in(_without_types(value))
 
 
 def _without_types(value: Any) -> Any:
     """Return a JSON value without the fields that name a type, a style or a link."""
     if isinstance(value, list):
         return [_without_types(one) for one in value]
-    left_out = ("type", "style", "href", "id", "language", "url")
+    left_out = ("type", "style", "href", "id", "language", "url", "currency")
     return {k: _without_types(v) for k, v in value.items() if k not in left_out} if isinstance(value, dict) else value
 
 
@@ -231,8 +247,8 @@ CONTENT: Mapping[
     "location_information": ("location", _place),
     "place_name": ("location", _place),
     "invoice_information": ("text", _invoice),
-    "giveaway_information": ("event", None),
-    "giveaway_results": ("event", None),
+    "giveaway_information": ("event", _giveaway),
+    "giveaway_results": ("event", _giveaway),
 }
 
 
