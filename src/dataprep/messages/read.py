@@ -16,7 +16,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.tables import Unread
 from dataprep.core.model.unread import check_unread
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.read import read as read_documents
 from dataprep.read.beside_chats import BesideChats
 from dataprep.read.chats.charsets import head_as_utf8
@@ -85,7 +85,8 @@ def read(
     check_unread(unread, docs.max_bad_files, sum(batch.num_rows for batch in batches))
     if dropped:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
-        log.warning("%d records of %s are not messages and are skipped: %s", dropped.total(), path, reasons)
+        n, are = dropped.total(), "is not a message and is" if dropped.total() == 1 else "are not messages and are"
+        log.warning("%s of %s %s skipped: %s", counted(n, "record"), path, are, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
     return shown_in_notebooks(_in_order(*_merged(_of_people(rows, known), known, merge=merge)))
 
@@ -138,7 +139,8 @@ def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Tabl
         rows = _renamed(rows, people)
         repeated, kept = find_repeated(numbers, people.mentioning(rows))
     if len(repeated):
-        log.warning("%d messages are in two exports of one chat; each is kept once", len(repeated))
+        said = "message is" if len(repeated) == 1 else "messages are"
+        log.warning("%d %s in two exports of one chat; each is kept once", len(repeated), said)
     keep = np.ones(len(ids), bool)
     keep[repeated] = False
     kept_row = np.arange(len(ids))

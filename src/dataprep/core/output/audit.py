@@ -114,8 +114,8 @@ def search_all(searches: Sequence[Search], runner: Runner, folder: str, skip: It
     """Search all files of a folder with each of `searches`, as `audit` does; log how many strings a rule allows."""
     for search in searches:
         if left := audit(folder, search, runner, skip=skip):
-            which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
-            log.warning(which, len(left), folder)
+            said = "name that is also a common word is" if len(left) == 1 else "names that are also common words are"
+            log.warning("%d %s left in %s: see docs/chats-safety.md", len(left), said, folder)
 
 
 def _walk(folder: str, without: set[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataprep.core.model.ledger import Ledger
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, counted
 from dataprep.read.charsets.garbled import SINGLE
 from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
 from dataprep.read.charsets.stated import marked
@@ -73,7 +73,8 @@ class Charset:
         """Log that the file `url` was converted, and count its converted lines in `stats`."""
         stats.count(f"from_{self.name}", self.n_lines)
         stats.count("unreadable_characters", self.n_lost)
-        log.warning("%s: %d lines are %s, not UTF-8, and were converted", url, self.n_lines, self.name)
+        n, are, were = counted(self.n_lines, "line"), *(("is", "was") if self.n_lines == 1 else ("are", "were"))
+        log.warning("%s: %s %s %s, not UTF-8, and %s converted", url, n, are, self.name, were)
 
 
 def charset_of(stream: Any, url: str) -> Charset | None:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, cast
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.tables import Unread
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, counted
 from dataprep.read.text import BOM
 from dataprep.store import files, hashes
 
@@ -127,7 +127,8 @@ def list_unread(url: str, archive: zipfile.ZipFile, read: Collection[str], stats
     if rows:
         kinds = Counter(files.suffix(name) or "without a suffix" for name in left)
         shown = ", ".join(f"{kind} {n:,}" for kind, n in kinds.most_common())
-        log.warning("%s: %d files in the zip are not read (%s), see docs.unread()", url, len(rows), shown)
+        n = f"{counted(len(rows), 'file')} in the zip {'is' if len(rows) == 1 else 'are'}"
+        log.warning("%s: %s not read (%s), see docs.unread()", url, n, shown)
 
 
 def folder_of(url: str, levels: int) -> str:

@@ -21,7 +21,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, counted
 from dataprep.read.chats.json_export import Bad, MessageRow, batch_of, refuse
 from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text
 from dataprep.read.trust import Trust
@@ -85,7 +85,8 @@ class Sms(ChatReader):
                 yield batch_of(rows, chats, np.array(good), piece)
         stats.count("sms.repaired", backup.n_repaired)
         if backup.stated not in {None, n}:
-            log.warning("%s: the file states %d messages but has %d; it may be incomplete", piece.url, backup.stated, n)
+            stated = counted(backup.stated, "message")
+            log.warning("%s: the file states %s but has %d; it may be incomplete", piece.url, stated, n)
         trust.close()
 
     def _row(self, one: Element, names: Mapping[str, str]) -> tuple[MessageRow | None, str]:
