@@ -14,6 +14,7 @@ pytest.importorskip("duckdb")
 import pyarrow.parquet as pq
 
 import dataprep as dp
+from dataprep.core.model.batch import parse_id
 from dataprep.explore import documents, export, limits, overview, rerun, thresholds
 from dataprep.explore.index import ExploredRun
 from dataprep.explore.server import ExploreServer, plain
@@ -79,6 +80,29 @@ def test_limits_are_those_of_python(index, run) -> None:
     table = pq.read_table(io.BytesIO(rows)).to_pylist()
     assert [row["change"] for row in table] == ["newly dropped"] * found["new"]
     assert all("<email>" in row["text"] for row in table)
+
+
+def test_documents_at_a_limit_are_those_of_a_joined_dataset(tmp_path) -> None:
+    """Two Datasets are joined: ids, texts and the file of changes are those of the second one."""
+    gopher, parts = dp.Gopher(min_words=4, min_stop_words=None, min_alphabetic=None), []
+    for name in ("first", "عربي"):
+        texts = [" ".join([name, *(f"lamp{i}" for i in range(n))]) for n in range(9)]
+        rows = "".join(json.dumps({"text": one}, ensure_ascii=False) + "\n" for one in texts)
+        (tmp_path / f"{name}.jsonl").write_text(rows, encoding="utf-8")
+        parts.append(dp.Pipeline(gopher).run(dp.read(str(tmp_path / f"{name}.jsonl")), str(tmp_path / "run" / name)))
+    both = dp.Pipeline().run(dp.read(parts), str(tmp_path / "run" / "both"))
+    index = ExploredRun(str(tmp_path / "run")).index()
+    kept = {row["id"]: row["text"] for row in both.table().to_pylist()}
+    for at in ("2", "7"):
+        asked = {"stage": "عربي/Gopher", "limit": "min_words", "at": at, "measure": "all"}
+        found = ask(limits.limit, index, **asked)
+        some = found["back_docs"] + found["new_docs"]
+        assert {doc["text"].count(" ") + 1 for doc in some} == ({2, 3} if at == "2" else {4, 5, 6})
+        assert all(doc["text"].startswith("عربي") and parse_id(doc["id"]) >= parse_id("1:0") for doc in some)
+        assert all(kept[parse_id(doc["id"])] == doc["text"] for doc in found["new_docs"])
+        rows = export.exported(index, ViewQuery({**asked, "list": "changes", "texts": "1"}))[0]
+        table = pq.read_table(io.BytesIO(rows)).to_pylist()
+        assert {row["text"] for row in table} == {doc["text"] for doc in some}
 
 
 def test_what_if_is_that_of_python(index, run) -> None:
