@@ -128,6 +128,9 @@ def architecture_of(config: ModelConfig, where: object) -> Architecture:
 
     Raises PlanError if there is none, with the settings that the most similar one does not have.
     """
+    if any(layer.sees.reach == 1 for layer, _ in config.kinds()):
+        msg = f"{where} has reach=1, with which transformers generates other text than it scores; export a larger one"
+        raise PlanError(msg)
     fitting = [one for one in PUBLISHED if one.fits(config)]
     nearest = min(fitting, key=lambda one: len(one.unlike(config)))  # Llama, if several are as near
     if unlike := nearest.unlike(config):

@@ -84,6 +84,18 @@ MODEL: list[tuple[Callable[[Sequence[Layer]], bool], str]] = [
         "attention={c.attention!r} and latent={c.latent} contradict each other; set both (latent=64), or neither",
     ),
     (
+        lambda every: every[0].rotated_width is not None and all(c.attention != "latent" for c in every),
+        "rotated_width={c.rotated_width} is a setting of attention=latent; set both, or leave rotated_width out",
+    ),
+    (
+        lambda every: every[0].rope_context is not None and all(c.rope_scaling != "yarn" for c in every),
+        "rope_context={c.rope_context} is a setting of rope_scaling=yarn; set both, or leave rope_context out",
+    ),
+    (
+        lambda every: all(c.experts == 0 for c in every) and any(c.experts_shared for c in every),
+        "experts_shared={c.experts_shared} needs a layer with experts; set experts, or leave experts_shared out",
+    ),
+    (
         lambda every: len({c.place.of_sum for c in every}) > 1,
         "a model has a norm at its end, or norms of the sums of all layers; give all layers the same placement",
     ),

@@ -252,8 +252,9 @@ class ModelConfig:
                 positive(name, value, optional=name == "reach")
         for name in ("sinks", "experts", "experts_shared"):
             for value in self._values(name):
-                if not (is_a(value, int) and value == 0):
-                    positive(name, value)
+                if not (is_a(value, int) and 0 <= value < 1 << 40):
+                    msg = f"{name}={value!r} must be a whole number, 0 or more"
+                    raise PlanError(msg)
         for name, low, high in (("rope_base", 1, 1e12), ("rope_factor", 1, 1e6)):
             for value in self._values(name):
                 in_range({name: value}, name, low, high)
