@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .history.judged import reviewed as reviewed
     from .history.verify import verify as verify
     from .history.what_if import what_if as what_if
+    from .inference.classify import classify as classify
     from .search.index import SuffixIndex as SuffixIndex
     from .tokens.shards.export import export as export
     from .tokens.shards.import_tokens import import_tokens as import_tokens
@@ -41,6 +42,7 @@ _NAMES = {
     "history.judged": "reviewed",
     "history.verify": "verify",
     "history.what_if": "what_if",
+    "inference.classify": "classify",
     "search.index": "SuffixIndex",
     "tokens.shards.export": "export",
     "tokens.shards.import_tokens": "import_tokens",

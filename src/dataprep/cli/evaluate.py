@@ -31,13 +31,14 @@ def evaluate(
     choices: Annotated[
         str | None, typer.Option(metavar="JSONL", help="JSON Lines file of questions: prompt, choices, answer.")
     ] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A text for a classifier to label; may be repeated.")] = None,
     chat: Annotated[bool, typer.Option("--chat", help="With --choices: use the model's chat template.")] = False,
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."""
-    if shards is None and choices is None:
-        msg = "there is nothing to evaluate on: name token shards with --shards, questions with --choices, or both"
+    """Measure a model: loss per source or language, multiple choice by likelihood, and classification."""
+    if shards is None and choices is None and not text:
+        msg = "there is nothing to evaluate on: name token shards with --shards, questions with --choices, or a --text"
         raise PlanError(msg)
     needs: list[tuple[str, Any, str, str | None]] = [("--chat", chat or None, "--choices", choices)]
     needs += [(name, value, "--shards", shards) for name, value in (("--split", split), ("--by", by), ("--docs", docs))]
@@ -56,13 +57,34 @@ def evaluate(
 
         found = evaluate_model(folder, shards, split=split or "val", by=by or "source", docs=docs, device=device)
         made["shards"] = found.to_dict()
+    if text:
+        from dataprep.inference.classify import classify
+
+        made["texts"] = classify(folder, text, device=device)
     if as_json:
         print_json(made)
         return
     if shards is not None:
-        _print_groups(made["shards"])
+        (_print_groups if "confusion" not in made["shards"] else _print_labels)(made["shards"])
     if choices is not None:
         say(answers)
+    for words, found_labels in zip(text or (), made.get("texts", ()), strict=True):
+        most = ", ".join(f"{label} {share:.1%}" for label, share in list(found_labels.items())[:SHOWN])
+        say(f"{one_line(words, LABEL_CHARS)}: {most}")
+
+
+def _print_labels(found: dict[str, Any]) -> None:
+    """Print a classifier's scores: a row per label, and its accuracy and macro F1."""
+    table, total = table_of(found["by"], "documents", "loss", "precision", "recall", "F1"), found["total"]
+    for name, row in list(found["groups"].items())[:SHOWN]:
+        cells = [(row["loss"], ".3f"), *((row[score], ".1%") for score in ("precision", "recall", "f1"))]
+        shown = ["-" if value is None else format(value, form) for value, form in cells]
+        label = Text(one_line(name, LABEL_CHARS), no_wrap=True, overflow="ellipsis")
+        table.add_row(label, f"{row['documents']:,}", *shown)
+    Screen(highlight=False).print(table)
+    if len(found["groups"]) > SHOWN:
+        say(f"and {len(found['groups']) - SHOWN:,} more, which --json prints")
+    say(f"accuracy {total['accuracy']:.1%}, macro F1 {total['macro_f1']:.1%}, of {total['documents']:,} documents")
 
 
 def _print_groups(found: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("train", "train", "train", help=
                "Train a GPT on token shards, or fine-tune one on messages."),
         Listed("evaluate", "evaluate", "evaluate", prints=True, help=
-               "Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."),
+               "Measure a model: loss per source or language, multiple choice by likelihood, and classification."),
         Listed("experiment", "experiment", "experiment", help=
                "Train the same model on versions of a corpus, and compare their losses on held-out documents, with "
                "intervals."),

@@ -38,6 +38,12 @@ def train(
     val: Annotated[
         float | None, typer.Option(help="Fraction of conversations held out for validation.", show_default="0.05")
     ] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Train a classifier: the column of each document's label.")
+    ] = None,
+    docs: Annotated[
+        str | None, typer.Option(metavar="DIR", help="With --labels: the Dataset that was encoded.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
     ] = None,
@@ -57,7 +63,7 @@ def train(
 
     made = train_model(
         shards, out=out, config=preset, settings=settings or (), init_from=init_from, lora=lora, dpo=dpo,
-        template=template, val=val, resume=not start_over, plot=plot, tensorboard=tensorboard,
+        template=template, val=val, labels=labels, docs=docs, resume=not start_over, plot=plot, tensorboard=tensorboard,
     )  # fmt: skip
     if is_first():
         print(made)

@@ -56,6 +56,9 @@ def export_adapter(
     if config.lora is None:
         msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the complete model"
         raise PlanError(msg)
+    if config.labels:
+        msg = f"{model} is a classifier, whose head an adapter does not contain; it cannot be exported"
+        raise PlanError(msg)
     if EMBEDDING in config.lora_targets:
         msg = f"{model} also trained its embedding, which an adapter does not contain; export the complete model"
         raise PlanError(msg)

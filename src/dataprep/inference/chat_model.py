@@ -13,6 +13,7 @@ from dataprep.tokens.dialogue import check_template, encode_prompt
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, Sampling, generate
+from dataprep.train.generation import CLASSIFIER
 
 from .open_model import open_model, tokenizer_of
 from .text_stream import TextStream
@@ -51,9 +52,12 @@ class ChatModel:
             template: the chat template; None: the template that the model was trained with.
             device: "auto", "cpu", "cuda" ...
 
-        Raises PlanError if there is no model or no tokenizer, and StaleOutput if the tokenizer is not the model's.
+        Raises PlanError if there is no model or no tokenizer, or if the model is a classifier; StaleOutput if the
+        tokenizer is not the model's.
         """
         model, saved = open_model(path, device)
+        if model.n_labels:
+            raise PlanError(CLASSIFIER)
         tok = tokenizer_of(path, saved["tokenizer"])
         chat = saved.get("chat") or {}
         learned = Template(chat["template"], *(chat["template_ends"] or ())) if chat else None

@@ -23,7 +23,7 @@ from dataprep.train.sampling import check_finite
 
 from .chat_model import ChatModel
 from .difference import columns, interval, verdict
-from .evaluate import labels_of
+from .labels import labels_of
 from .text_stream import TextStream
 
 PROMPTS = 64  # held-out answers that are generated

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from dataprep.core.model.batch import show_id
-from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.errors import PlanError, counted
+from dataprep.core.model.dataset import Dataset
+from dataprep.errors import PlanError
 from dataprep.tokens.shards.shard import Shards
+
+from .labels import SOURCE, labelled, labels_of
 
 if TYPE_CHECKING:
     from dataprep.train.evaluate import LossSum
-
-SOURCE, UNKNOWN = "source", "(none)"
-"""The column that shards have themselves; the label of documents without a value."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +31,14 @@ class Evaluation:
         by: the name of the column by which the documents are grouped.
         groups: the losses by value of this column.
         documents: the number of documents by value of this column.
+        confusion: for a classifier, the number of documents by label and predicted label; else None.
     """
 
     split: str
     by: str
     groups: dict[str, LossSum]
     documents: dict[str, int]
+    confusion: dict[str, dict[str, int]] | None = None
 
     @property
     def total(self) -> LossSum:
@@ -50,11 +47,42 @@ class Evaluation:
 
         return sum(self.groups.values(), LossSum(0, 0.0, 0.0, 0))
 
+    @property
+    def accuracy(self) -> float | None:
+        """The share of documents whose label a classifier predicts; None for other models."""
+        if self.confusion is None:
+            return None
+        return sum(row[name] for name, row in self.confusion.items()) / sum(self.documents.values())
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean of the labels' F1 scores, over labels that a document has or is predicted to have; else None."""
+        if self.confusion is None:
+            return None
+        known = [scores["f1"] for name in self.confusion if (scores := self.scores(name))["f1"] is not None]
+        return sum(known) / len(known)
+
+    def scores(self, label: str) -> dict[str, float | None]:
+        """Return a classifier's precision, recall and F1 of a label; None where there are no such documents."""
+        assert self.confusion is not None, "only a classifier has them"
+        right, truly = self.confusion[label][label], sum(self.confusion[label].values())
+        said = sum(row[label] for row in self.confusion.values())
+        return {
+            "precision": right / said if said else None, "recall": right / truly if truly else None,
+            "f1": 2 * right / (said + truly) if said + truly else None,
+        }  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
         groups = {name: {"documents": self.documents[name], **_facts(found)} for name, found in self.groups.items()}
         total = {"documents": sum(self.documents.values()), **_facts(self.total)}
-        return {"split": self.split, "by": self.by, "total": total, "groups": groups}
+        made = {"split": self.split, "by": self.by, "total": total, "groups": groups}
+        if self.confusion is None:
+            return made
+        total |= {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
+        for name in groups:
+            groups[name] |= self.scores(name)
+        return {**made, "confusion": self.confusion}
 
 
 def _facts(found: LossSum) -> dict[str, Any]:
@@ -72,6 +100,9 @@ def evaluate(
     The model is measured on the same rows as in the validation during training. The loss of all documents equals the
     validation loss if this was measured on all rows (`eval_rows`). Only training targets are counted.
 
+    A classifier is compared with the labels in the column `by`: the result has its accuracy, macro F1 and confusion
+    matrix, and its losses are in nats per document.
+
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.
         shards: token shards that were encoded with the model's tokenizer.
@@ -82,12 +113,13 @@ def evaluate(
 
     Raises:
         PlanError: the split is empty, the tokenizers of shards and model differ, or `docs` is needed, lacks the column
-            or lacks documents.
+            or lacks documents; a document has no label, or one that the classifier does not know.
         DataprepError: a loss is not a finite number.
 
     >>> dp.evaluate("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte
     """
     from dataprep.train import GPT, TrainConfig  # names the extra if torch is not installed
+    from dataprep.train.classify import evaluate_labels
     from dataprep.train.data.objectives import for_decoder
     from dataprep.train.data.sets import validation_rows
     from dataprep.train.device import model_memory_named
@@ -106,16 +138,23 @@ def evaluate(
     if config.objective == "span":
         msg = f"{model} was trained with objective='span', which reorders the tokens of rows; evaluate another model"
         raise PlanError(msg)
-    layout = validation_rows({"": found}, config, split)[""]
+    if config.labels:
+        found, names = labelled(found, by, docs, config.labels, [split], "by"), list(config.labels)
+        labels = found.split(split).labels  # type: ignore[assignment]  # it has labels now
+    layout, matrix = validation_rows({"": found}, config, split)[""], None
     _, objective = for_decoder(config, found.manifest.special, found.eot, found.vocab_size)
     with model_memory_named(gpt.device, "end other programs that use it"):
-        sums = evaluate_groups(
-            gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
-        )  # fmt: skip
+        if config.labels:
+            sums, matrix = evaluate_labels(gpt, layout, batch=config.rows)
+        else:
+            sums = evaluate_groups(
+                gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
+            )  # fmt: skip
     check_finite(group.nats for group in sums)
     count = np.bincount(labels, minlength=len(names)).tolist()
     order = sorted(range(len(names)), key=lambda i: (-sums[i].n_targets, names[i]))
-    return Evaluation(split, by, {names[i]: sums[i] for i in order}, {names[i]: count[i] for i in order})
+    confusion = None if matrix is None else {names[i]: dict(zip(names, matrix[i].tolist(), strict=True)) for i in order}
+    return Evaluation(split, by, {names[i]: sums[i] for i in order}, {names[i]: count[i] for i in order}, confusion)
 
 
 def _checked(shards: Shards, split: str) -> str:
@@ -140,49 +179,3 @@ def _check_tokenizer(shards: Shards, saved: Mapping[str, Any], model: object) ->
             f"{its[:8] or '(none)'}; encode the texts with the tokenizer.json of the model"
         )
         raise PlanError(msg)
-
-
-def labels_of(side: Shards, by: str, docs: Dataset | str | None) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return (the number of each document's label, int64[documents]; the labels) for one split of token shards.
-
-    - by, docs: as in `evaluate`.
-
-    Raises PlanError if a document is not in `docs`.
-    """
-    path = str(side.path)
-    own = pa.concat_tables(side.docs(i, ["id", SOURCE]) for i in range(len(side.shards)))
-    column = own[SOURCE] if by == SOURCE else _column(own, by, docs, path)
-    made = pc.dictionary_encode(pc.fill_null(column, UNKNOWN)).combine_chunks()
-    made = made.chunk(0) if isinstance(made, pa.ChunkedArray) else made
-    return made.indices.to_numpy(zero_copy_only=False).astype(np.int64), made.dictionary.to_pylist()
-
-
-def _column(own: pa.Table, by: str, docs: Dataset | str | None, path: str) -> Any:
-    """Return the values of the column `by` of `docs` for the documents of `own` (id, source), in their order."""
-    if docs is None:
-        msg = f"by={by!r} needs the Dataset that {path} was encoded from: name its folder with docs= (--docs)"
-        raise PlanError(msg)
-    docs = open_dataset(docs) if isinstance(docs, str) else docs
-    table = docs.table(list(dict.fromkeys(["id", SOURCE, by])))
-    try:
-        values = pc.cast(table[by], pa.string())
-    except pa.ArrowException as e:
-        msg = f"by={by!r} must be a column of one value per document, but it is of type {table[by].type}"
-        raise PlanError(msg) from e
-    known, wanted = table["id"].to_numpy(), own["id"].to_numpy()
-    order = np.argsort(known, kind="stable")
-    at = np.searchsorted(known, wanted, sorter=order).clip(max=max(0, len(known) - 1))
-    row = order[at] if len(known) else at
-    missing = np.ones(len(wanted), bool) if not len(known) else known[row] != wanted
-    if not missing.any():
-        sources = pc.take(pc.cast(table[SOURCE], pa.string()), pa.array(row))
-        missing = pc.not_equal(sources, own[SOURCE]).to_numpy(zero_copy_only=False)
-    if missing.any():
-        n = int(missing.sum())
-        msg = (
-            f"{counted(n, 'document')} of {path}, such as {show_id(int(wanted[np.argmax(missing)]))}, "
-            f"{'is' if n == 1 else 'are'} not in the Dataset {docs.url or ''}; name the one that these shards were "
-            "encoded from"
-        )
-        raise PlanError(msg)
-    return pc.take(values, pa.array(row))

@@ -55,6 +55,9 @@ def export_model(
     >>> export_model("out/tomas/model", "out/tomas/hf")
     """
     loaded = open_model(model)
+    if loaded[0].n_labels:
+        msg = f"{model} is a classifier, whose head Llama does not have; export the model that it was made from"
+        raise PlanError(msg)
     if loaded[0].rule.prefix:
         msg = f"{model} was trained with an objective other than 'next': it attends to the whole prompt. "
         msg += "Llama does not; pass a model that was trained with objective='next'"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataprep.core.model.dataset import Dataset
 from dataprep.core.run.trial import PlannedTraining, Untrained
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.shard import Shards
@@ -29,6 +30,8 @@ def train(
     dpo: float | None = None,
     template: str | os.PathLike[str] | None = None,
     val: float | None = None,
+    labels: str | None = None,
+    docs: Dataset | str | None = None,
     resume: bool = True,
     stop_at: int | None = None,
     quiet: bool = False,
@@ -55,6 +58,8 @@ def train(
         template: the chat template for messages: "course", "chatml" or a Jinja template; None: the template of the
             model.
         val: the fraction of conversations that is held out; None: 0.05.
+        labels: the column of the label of each document, "source" or a column of `docs`; trains a classifier.
+        docs: for `labels`, the Dataset that the shards were encoded from, or its folder; not needed for "source".
         resume: whether to resume a run in `out`; False replaces that run with a new one.
         stop_at: the step after which a checkpoint is written and the call returns.
         quiet: whether to print no progress.
@@ -71,17 +76,25 @@ def train(
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
     from dataprep.train.begin import has_checkpoints
+    from dataprep.train.data.sets import open_sets
     from dataprep.train.shape import check_path
     from dataprep.train.start import settled
 
     from . import messages, preferences
+    from .labels import classifier_of
     from .open_model import beginning, open_model
 
     check_path("out", out)
     given = _arguments(shards)
+    if docs is not None and labels is None:
+        msg = "docs has no effect without labels; add labels, or leave docs out"
+        raise PlanError(msg)
     begin: Any = init_from
     sets: Any
     if messages.has_messages(given):
+        if labels is not None:
+            msg = f"labels={labels!r} applies only to token shards; leave it out for files of messages"
+            raise PlanError(msg)
         if init_from is None:
             msg = f"{given[0]} has messages, which are for a trained model: name it with init_from= (--init-from)"
             raise PlanError(msg)
@@ -103,6 +116,8 @@ def train(
         chosen = starting_config(config, begin).override(*settings)
         if isinstance(out, Untrained):
             raise PlannedTraining(chosen, sets)
+        if labels is not None:
+            chosen, sets = classifier_of(chosen, open_sets(sets), labels, docs)
     return train_on_shards(
         sets, out=out, config=chosen, init_from=begin, lora=lora, dpo=dpo, resume=resume, stop_at=stop_at,
         quiet=quiet, plot=plot, tensorboard=tensorboard,

@@ -70,7 +70,8 @@ def begin(
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
-    model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
+    # made on the CPU: equal everywhere
+    model = GPT(config.model, next(iter(sets.values())).vocab_size, config.n_labels)
     start, before = ("", "") if init_from is None else take_weights(model, init_from, sets, config)
     model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.lora:
@@ -90,7 +91,7 @@ def begin(
             if each is not None:
                 each.stream = stream_of(each, by_block=by_block)  # type: ignore[method-assign]
     optimizer, val = optimizer_of(model, config, world), {} if config.dpo else validation_rows(sets, config)
-    spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
+    spikes = Spikes.begin(math.log(2 if config.dpo else model.n_scores), world.device)
     run = Run(
         config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,
         pairs=pairs, scaler=Scaler.begin(world.device) if model.compute_dtype == torch.float16 else None,

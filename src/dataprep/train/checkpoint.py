@@ -58,7 +58,7 @@ class Lowered(StaleOutput):
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
-    """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, document ends and mask.
+    """Return a hash of the training data: tokenizer, vocabulary, name, tokens, ends and mask of each shard, and labels.
 
     Args:
         sets: {name: token shards}.
@@ -67,7 +67,8 @@ def data_key(sets: Mapping[str, Shards]) -> str:
         [name, [[s.first_name, s.tokens, s.hash, s.ends_hash, s.mask_hash] for s in shards.manifest.shards]]
         for name, shards in sets.items()
     ]
-    facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
+    labels = [hashlib.sha256(s.labels.tobytes()).hexdigest() for s in sets.values() if s.labels is not None]
+    facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens, *labels]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -325,7 +326,8 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
         differences.append("the tokenizer differs")
     elif content["data"] != data_key(sets):
         where = ", ".join(str(s.path) for s in sets.values())
-        differences.append(f"the tokens in {where}, or their masks, differ")
+        labels = " or labels" if any(s.labels is not None for s in sets.values()) else ""
+        differences.append(f"the tokens in {where}, or their masks{labels}, differ")
     if differences:
         msg = (
             f"{path} belongs to another run ({'; '.join(differences)}); "
@@ -389,7 +391,7 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
     content = load_newest(path)
     config = TrainConfig.from_dict(content["config"])
     check_size(config.model, content["vocab_size"], sum(t.numel() for t in content["model"].values()), path)
-    model = GPT(config.model, content["vocab_size"])
+    model = GPT(config.model, content["vocab_size"], config.n_labels)
     model.rule = Rule.of(config, content["eot"])
     if config.lora:
         lora.add(model, config)

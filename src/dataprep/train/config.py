@@ -17,7 +17,7 @@ LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OPTIMIZERS = ("adamw", "muon")
 """Optimisers (see `optim`)."""
-OBJECTIVES = ("next", "prefix", "span", "mlm")
+OBJECTIVES = ("next", "prefix", "span", "mlm", "classify")
 """Training objectives (see `objectives`)."""
 ON_SPIKE = ("report", "skip", "rollback")
 """What to do about a step whose loss is far above those before it (see `spikes`)."""
@@ -63,7 +63,9 @@ class TrainConfig:
             "contiguous".
         weights: {set of shards: weight}; the rows of the sets are mixed in these proportions. None: in proportion to
             their numbers of rows.
-        objective: the learning objective, "next" (the next token), "prefix", "span" or "mlm" (see `objectives`).
+        objective: the learning objective, "next" (the next token), "prefix", "span", "mlm" (see `objectives`), or
+            "classify" (the label of each document).
+        labels: for "classify", the names of the labels; the number of a label is its index.
         corruption: for "span" and "mlm", the fraction of tokens that are hidden.
         mean_span: for "span", the mean number of tokens per hidden span.
         steps: the number of optimiser steps; None: one pass over the tokens.
@@ -117,6 +119,8 @@ class TrainConfig:
     """Shares of the rows from each set of shards; None: in proportion to the sizes of the sets."""
     objective: str = "next"
     """One of `OBJECTIVES`."""
+    labels: tuple[str, ...] | None = None
+    """Names of the labels of a classifier."""
     corruption: float = 0.15
     """Share of the tokens that span corruption hides (Raffel et al. 2020), or that a masked language model predicts."""
     mean_span: float = 3.0
@@ -201,7 +205,7 @@ class TrainConfig:
         if not isinstance(self.model, ModelConfig):
             msg = f"model={self.model!r} must be a ModelConfig, the shape of the model"
             raise PlanError(msg)
-        for name in ("betas", "lora_targets"):
+        for name in ("betas", "lora_targets", "labels"):
             if isinstance(getattr(self, name), list):  # from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         if isinstance(self.lora_targets, str):  # from the command line
@@ -218,10 +222,20 @@ class TrainConfig:
         return self.micro_batch if isinstance(self.micro_batch, int) else self.batch
 
     @property
+    def n_labels(self) -> int:
+        """The number of labels among which the model chooses; 0 if it predicts tokens."""
+        return len(self.labels or ())
+
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether the objective has prefixes, whose tokens attend to each other in both directions."""
+        return self.objective in ("prefix", "span", "mlm")
+
+    @property
     def has_masks(self) -> bool:
         """Whether attention needs a mask: rows have documents or prefixes, or a layer has its own attention rule."""
         documents = self.layout in PACKED if self.mask_documents is None else self.mask_documents
-        return documents or self.objective != "next" or self.model.is_masked
+        return documents or self.has_prefixes or self.model.is_masked
 
     @property
     def has_dropout(self) -> bool:
@@ -248,6 +262,10 @@ class TrainConfig:
             if not any(type(one) is type(value) and one == value for one in allowed):  # 1 is not True
                 msg = f"{name}={value!r} must be one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
+        labels: Any = self.labels
+        if not (labels is None or (isinstance(labels, tuple) and all(isinstance(name, str) for name in labels))):
+            msg = f"labels={labels!r:.80} must be the names of labels, such as ('news', 'fiction'), or None"
+            raise PlanError(msg)
         refuse_settings(self)
         targets: Any = self.lora_targets
         known = (*PROJECTIONS, *OTHER_PROJECTIONS, EMBEDDING)

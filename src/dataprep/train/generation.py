@@ -19,6 +19,7 @@ from .model.gpt import GPT
 from .sampling import Sampling
 from .shape import is_a
 
+CLASSIFIER = "this model is a classifier, so it cannot generate text; use dp.tools.classify, or `evaluate --text`"
 AHEAD = 8
 """Ids per row that are drawn on a GPU before they are read: reading waits until the GPU has done all of its work."""
 
@@ -74,6 +75,8 @@ def check_max_tokens(max_tokens: int) -> None:
 
 
 def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
+    if model.n_labels:
+        raise PlanError(CLASSIFIER)
     if model.rule.fills:
         msg = "this model was trained with objective='mlm' to fill in masked tokens, so it cannot generate text"
         raise PlanError(msg)

@@ -52,13 +52,17 @@ def _parts(path: Path) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def copy_grown(earlier: GPT, model: GPT) -> None:
+def copy_grown(earlier: GPT, model: GPT, *, head: bool = True) -> None:
     """Copy the weights of `earlier` to `model`, whose vocabulary may be larger; new ids get the mean embedding.
 
     Rows that only fill up the vocabulary keep the values that `model` has.
+
+    - head: whether to copy the head, if there is one.
     """
     state, n = model.state_dict(), earlier.vocab_size
     for name, weight in earlier.state_dict().items():
+        if name == "head.weight" and not head:
+            continue
         if name in {"embedding.weight", "head.weight"} and n < model.vocab_size:
             state[name][:n] = weight[:n]
             state[name][n : model.vocab_size] = weight[:n].mean(0)

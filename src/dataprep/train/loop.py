@@ -209,9 +209,8 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
         return
     batch = min(run.config.rows, run.config.batch // run.world.ranks)
     limit, objective = run.config.eval_rows, run.loader.objective
-    measure = partial(
-        evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective, world=run.world
-    )
+    sizes = None if run.config.labels else run.shards.token_bytes
+    measure = partial(evaluate, limit=limit, batch=batch, token_bytes=sizes, objective=objective, world=run.world)
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     _warn_of(found, run.step)
     weights = run.loader.rows_of.weights

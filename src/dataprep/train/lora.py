@@ -142,12 +142,14 @@ def check(config: TrainConfig) -> None:
 def add(model: GPT, config: TrainConfig) -> None:
     """Freeze all weights of `model`, and add untrained LoRA updates of rank `config.lora`; its output is as before.
 
-    If `config.lora_base` is "nf4", all matrices of the blocks are rounded to NF4, which changes the output.
+    The head of a classifier is trained as a whole. If `config.lora_base` is "nf4", all matrices of the blocks are
+    rounded to NF4, which changes the output.
     """
     model.requires_grad_(False)
     for matrix in (model.embedding, model.head):
         if matrix is not None:
-            matrix.requires_grad_(EMBEDDING in config.lora_targets)
+            is_new = matrix is model.head and model.n_labels > 0
+            matrix.requires_grad_(is_new or EMBEDDING in config.lora_targets)
     for n, block in enumerate(model.blocks):
         for path, rows in projections(model.config.layer(n)).items():
             if config.lora_base == "nf4" or rows.keys() & set(config.lora_targets):

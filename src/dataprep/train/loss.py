@@ -47,7 +47,7 @@ def token_nats_and_more(
     The second element is a mean over the tokens, a scalar (see `GPT.outputs`).
     """
     x_BTD, more = model.stream(ids_BT, mask)
-    nats_N = nats(x_BTD.flatten(0, 1), model.head_weight, targets_BT.flatten(), model.vocab_size, model.config.softcap)
+    nats_N = nats(x_BTD.flatten(0, 1), model.head_weight, targets_BT.flatten(), model.n_scores, model.config.softcap)
     return nats_N.view_as(targets_BT), more
 
 

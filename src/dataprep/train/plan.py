@@ -92,7 +92,7 @@ def training_cost(config: TrainConfig, vocab_size: int, n_tokens: int) -> Traini
     per_step = config.batch * config.model.context
     steps = config.steps or max(1, n_tokens // per_step)
     with torch.device("meta"):
-        model = GPT(config.model, vocab_size)
+        model = GPT(config.model, vocab_size, config.n_labels)
     n = sum(p.numel() for p in model.parameters())
     flops = float(flops_of(config.model, vocab_size) * steps * per_step)
     rows = None if config.micro_batch == "auto" else config.rows

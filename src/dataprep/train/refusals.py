@@ -115,12 +115,28 @@ SETTINGS: list[tuple[Callable[[Settings], bool], str]] = [
         "objective='span' needs running text: set layout='contiguous' and mask_documents=False",
     ),
     (
-        lambda c: c.objective != "next" and not c.model.has_scores,
+        lambda c: c.has_prefixes and not c.model.has_scores,
         "objective={c.objective!r} has prefixes, which linear attention cannot read; set objective=next",
     ),
     (
         lambda c: c.objective == "mlm" and any(layer.positions == "t5" for layer, _ in c.model.kinds()),
         "objective='mlm' reads in both directions, and positions='t5' has scores for one; set another, such as rope",
+    ),
+    (
+        lambda c: c.dpo is not None and c.labels is not None,
+        "dpo compares answers, and labels={c.labels!r:.50} are those of a classifier; leave one of the two out",
+    ),
+    (
+        lambda c: (c.objective == "classify") != (c.labels is not None),
+        "objective={c.objective!r} and labels={c.labels!r:.50} do not fit: name a column with --labels (sets both)",
+    ),
+    (
+        lambda c: c.labels is not None and len(c.labels) < 2,
+        "labels={c.labels!r} must be two or more, so that there is something to learn; choose another column",
+    ),
+    (
+        lambda c: c.objective == "classify" and (c.layout == "contiguous" or c.mask_documents is False),
+        "objective='classify' needs whole documents: set layout=bestfit, and leave mask_documents out",
     ),
     (
         lambda c: c.dpo is not None and (c.layout, c.objective, c.weights, c.masks) != ("cut", "next", None, True),

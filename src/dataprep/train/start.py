@@ -77,7 +77,7 @@ def take_weights(
         init_from: the earlier model.
         sets: the shards to train on. Their tokenizer may be that of the earlier model with more special tokens; the
             embedding of each new token begins with the mean of all embeddings.
-        config: the config of the run.
+        config: the config of the run. The head of a classifier is new, unless the earlier model has the same labels.
 
     Returns the hash of the weights, and the hash of the earlier model's data (`checkpoint.root_of`); if that is
     unknown, both are the hash of the weights. Raises PlanError if the earlier model has another shape than `model`, if
@@ -88,12 +88,16 @@ def take_weights(
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
     _check_tokenizer(where, saved, sets)
     check_shape(where, earlier.config, model.config)
+    labels = TrainConfig.from_dict(saved["config"]).labels
+    if labels and not config.labels:
+        msg = f"the model in {where} is a classifier, which cannot predict tokens; name the model that it was made from"
+        raise PlanError(msg)
     grown = model.vocab_size - earlier.vocab_size
     if grown and config.lora and EMBEDDING not in config.lora_targets:
         targets = ",".join((*config.lora_targets, EMBEDDING))
         msg = f"the vocabulary grows by {grown}, and lora would not learn the new tokens; set lora_targets={targets}"
         raise PlanError(msg)
-    copy_grown(earlier, model)
+    copy_grown(earlier, model, head=labels == config.labels)
     weights = hash_of(model)
     return weights, saved.get("root", weights)
 

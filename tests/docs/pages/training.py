@@ -15,6 +15,7 @@ QUIET = {
     "from dataprep.inference.choices": "likewise",
     "from dataprep.train": "likewise, and so do its words",
     "result = dp.train": "likewise",
+    "dp.tools.classify": "likewise",
 }
 VARIES = {r"\d+\.\d+": "#.#"}
 

@@ -65,8 +65,9 @@ class Shards:
     """
 
     def __init__(
-        self, path: Path, manifest: TokenManifest, split: str | None = None, given_in: str | None = None
-    ) -> None:
+        self, path: Path, manifest: TokenManifest, split: str | None = None, given_in: str | None = None,
+        labels: npt.NDArray[np.int64] | None = None,
+    ) -> None:  # fmt: skip
         self.path, self.manifest, self.split_name = path, manifest, split
         #: the working folder in which `path` was given
         self.given_in = here() if given_in is None else given_in
@@ -75,6 +76,7 @@ class Shards:
         self.dtype = DTYPES[manifest.dtype]
         self.eot = manifest.eot
         self.vocab_size = manifest.vocab_size
+        self._labels = labels  # of the documents of all splits
         self._rising: set[int] = set()  # shards whose document ends were checked
         self._maps: dict[str, Any] = {}  # the files that are mapped, by name
 
@@ -104,7 +106,30 @@ class Shards:
 
     def split(self, name: str) -> Shards:
         """Return the shards of one split, "train", "val" or "test"; they may have no documents."""
-        return Shards(self.path, self.manifest, name, self.given_in)
+        return Shards(self.path, self.manifest, name, self.given_in, self._labels)
+
+    def labelled(self, labels: npt.ArrayLike) -> Shards:
+        """Return these shards with the number of a label for each document, from which a classifier learns.
+
+        - labels: whole numbers from 0, one per document of all splits, in the order of the manifest.
+
+        Raises PlanError if their number is not that of the documents.
+        """
+        found, n = np.asarray(labels, np.int64), sum(s.documents for s in self.manifest.shards)
+        if found.shape != (n,):
+            msg = f"labels of shape {found.shape} must be one number for each of the {n:,} documents of {self.path}"
+            raise PlanError(msg)
+        return Shards(self.path, self.manifest, self.split_name, self.given_in, found)
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The number of each document's label, int64[documents of this split]; None: documents have no labels."""
+        if self._labels is None:
+            return None
+        every = [(s.split, s.documents) for s in self.manifest.shards]
+        mine = np.repeat([self.split_name in (None, split) for split, _ in every], [n for _, n in every])
+        found: npt.NDArray[np.int64] = self._labels[mine]
+        return found
 
     def __len__(self) -> int:
         return int(self._documents_before[-1])
@@ -114,7 +139,7 @@ class Shards:
         return f"<Shards {str(self.path)!r}{side}: {counted(len(self), 'document')}, {counted(self.n_tokens, 'token')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a memmap would travel as a copy of its bytes
-        return Shards, (self.path, self.manifest, self.split_name, self.given_in)
+        return Shards, (self.path, self.manifest, self.split_name, self.given_in, self._labels)
 
     @property
     def root(self) -> str:

@@ -10,6 +10,9 @@ count.
     is the first input of a document, so every token is predicted exactly once per epoch (in `cut`, every token that is
     kept). Padding is never a target.
 
+With `labels`, rows of the last three have one target per document: the number of its label, at the last of its first
+`context` inputs. A longer document is therefore classified by its beginning, in all three alike.
+
 If shards have masks (`.msk`), a target counts only if its mask is 1.
 """
 
@@ -28,7 +31,7 @@ from dataprep.tokens.shards.shard import Shards
 from dataprep.train.config import PACKED
 
 from . import packing
-from .rows import Rows
+from .rows import IGNORE, Rows
 
 Ints = NDArray[np.int64]
 _SLICES = 500  # views held at once: from 700 on the garbage collector runs, which halves the speed
@@ -73,17 +76,20 @@ class Layout:
     Attributes:
         mask_documents: whether the rows state which inputs begin a document.
         masks: whether only targets whose loss mask is 1 count.
+        labels: whether the targets are the labels of documents.
         name: the set's name, for error messages.
     """
 
     def __init__(
-        self, shards: Shards, context: int, *, mask_documents: bool = False, masks: bool = True, name: str = ""
-    ) -> None:
+        self, shards: Shards, context: int, *, mask_documents: bool = False, masks: bool = True, labels: bool = False,
+        name: str = "",
+    ) -> None:  # fmt: skip
+        self.labels = shards.labels if labels else None
         self.shards, self.context, self.mask_documents = shards, context, mask_documents
         self.name = f" of {name!r}" if name else ""
         self.side = shards.split_name or "whole"
         self.tokens = Stream(shards.memmaps(), shards.dtype, shards.eot, context + 1)
-        self.masks = _masks(shards, context + 1) if masks else None
+        self.masks = _masks(shards, context + 1) if masks and not labels else None
         if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
@@ -204,21 +210,28 @@ class PackedLayout(Layout):
         If a row begins inside a long document, its first input is the token before; otherwise it is a separator.
         Documents, or parts of long ones, follow, and then separators as padding.
         """
-        start, stop, row, place, inner, used, fresh = self._pieces(numbers)
+        start, stop, row, place, inner, used, fresh, last = self._pieces(numbers)
         tokens, learn = self._read(*self._padded(start, stop, row, used))
         tokens[fresh, 0] = self.shards.eot
-        return Rows(tokens, self._counted(learn, row[inner], place[inner], used), self._begins(row, place))
+        begins = self._begins(row, place)
+        if self.labels is None:
+            return Rows(tokens, self._counted(learn, row[inner], place[inner], used), begins)
+        first, targets = last >= 0, np.full((len(numbers), self.context), IGNORE, np.int64)
+        document = np.searchsorted(self._ends, stop[first] - 1, side="right")
+        targets[row[first], last[first]] = self.labels[document]
+        return Rows(tokens, None, begins, targets=targets)
 
     def _ranges(self, numbers: Ints) -> tuple[Ints, Ints]:
-        start, stop, row, _, _, used, _ = self._pieces(numbers)
+        start, stop, row, _, _, used, _, _ = self._pieces(numbers)
         return self._padded(start, stop, row, used)
 
     def _pieces(self, numbers: Ints) -> tuple[Any, ...]:
-        """Return (start, stop, row, place, inner) for each piece in some rows, and (used, fresh) for each row.
+        """Return (start, stop, row, place, inner, used, fresh, last): `used` and `fresh` per row, the others per piece.
 
         - start, stop: the tokens to read, including those before a rest or a row.
         - row, place: the row and the place of the piece's first target.
         - inner: whether the token before a rest takes a slot of the row.
+        - last: the place of the piece's last target; -1 unless the piece begins a document.
         - used: the number of slots of the row that are not padding.
         - fresh: whether the row begins with a document.
         """
@@ -236,7 +249,8 @@ class PackedLayout(Layout):
         place = before - before[head][row] + inner
         from_ = start - rest
         from_[head] = start[head] - 1
-        return from_, start + size, row, place, inner, np.add.reduceat(slots, head), ~rest[head]
+        last = np.where(rest, -1, place + size - 1)
+        return from_, start + size, row, place, inner, np.add.reduceat(slots, head), ~rest[head], last
 
     def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
         """Return the pieces; after the pieces of each row that is not full, the stream's fill is added."""
@@ -267,20 +281,23 @@ class PackedLayout(Layout):
 
 
 def layout_of(
-    shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, masks: bool = True, name: str = ""
-) -> Layout:
+    shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, masks: bool = True,
+    labels: bool = False, name: str = "",
+) -> Layout:  # fmt: skip
     """Return the training rows of one split of token shards in the layout `how`, with `context` inputs each.
 
     - how: "contiguous", "bestfit", "padded" or "cut".
     - mask_documents: True to keep documents in a row from attending to each other; None means True for all layouts but
       "contiguous".
     - masks: count only targets whose loss mask is 1, if there are masks.
+    - labels: the targets are the labels of documents, not tokens; not in "contiguous".
     - name: the set's name, for error messages.
     """
     if how == "contiguous":
         return Contiguous(shards, context, mask_documents=bool(mask_documents), masks=masks, name=name)
     assert how in PACKED, how
-    return PackedLayout(shards, context, how, mask_documents=mask_documents is not False, masks=masks, name=name)
+    documents = mask_documents is not False
+    return PackedLayout(shards, context, how, mask_documents=documents, masks=masks, labels=labels, name=name)
 
 
 def _masks(shards: Shards, n_fill: int) -> Stream | None:

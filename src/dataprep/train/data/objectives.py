@@ -187,7 +187,7 @@ def for_decoder(
     Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) or the mask is missing.
     """
     seed, context = config.seed, config.model.context
-    if config.objective == "next":
+    if config.objective in ("next", "classify"):  # layouts state the targets
         return context, None
     if config.objective == "prefix":
         return context, lambda rows, samples: prefix_lm(rows, samples, seed)

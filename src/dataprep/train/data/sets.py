@@ -192,8 +192,7 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
             msg = "there are no pairs to train on; encode lines with a chosen and a rejected answer"
             raise PlanError(msg)
         return Loader(pairs, config.batch)
-    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
-    train = {name: layout_of(s.split("train"), context=context, name=name, **how) for name, s in sets.items()}
+    train = {name: layout_of(s.split("train"), context=context, name=name, **_how(config)) for name, s in sets.items()}
     if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
         msg = "objective='span' must not be used with shards that have masks; use another objective"
         raise PlanError(msg)
@@ -209,13 +208,25 @@ def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str 
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size
-    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
     sides = {name: val for name, s in sets.items() if (val := s.split(split)).n_tokens > fixed}
-    return {n: layout_of(v, context=min(context, v.n_tokens - 1), name=n, **how) for n, v in sides.items()}
+    spare = 0 if config.labels else 1  # a label is no next token
+    widths = {name: min(context, val.n_tokens - spare) for name, val in sides.items()}
+    return {name: layout_of(val, context=widths[name], name=name, **_how(config)) for name, val in sides.items()}
+
+
+def _how(config: TrainConfig) -> dict[str, Any]:
+    """Return arguments of `layout_of`."""
+    labels = config.objective == "classify"
+    return {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks, "labels": labels}
 
 
 def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Objective | None]:
     first = next(iter(sets.values()))
+    unlabelled = next((s.path for s in sets.values() if s.labels is None), None)
+    if config.objective == "classify" and unlabelled is not None:
+        msg = f"objective='classify' needs the labels of the documents in {unlabelled}: name a column of labels "
+        msg += "(--labels COLUMN, or labels= in dp.train)"
+        raise PlanError(msg)
     return for_decoder(config, first.manifest.special, first.eot, first.vocab_size)
 
 

@@ -34,15 +34,17 @@ from .rules import Rule
 class GPT(nn.Module):
     """The language model, a decoder-only GPT; if `config.tied`, one matrix both embeds tokens and scores the next one.
 
+    With `n_labels` it is a classifier: its head scores that many labels instead of tokens.
+
     Source of tied weights: Press and Wolf 2017.
     """
 
     rotations: Any
     positions: Any
 
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+    def __init__(self, config: ModelConfig, vocab_size: int, n_labels: int = 0) -> None:
         super().__init__()
-        self.config, self.vocab_size = config, vocab_size
+        self.config, self.vocab_size, self.n_labels = config, vocab_size, n_labels
         self.compute_dtype = torch.float32
         self.rule = Rule()  # of the run that trains it; generation follows it
         self.recompute = False  # whether blocks are computed again for the gradient, instead of being stored
@@ -53,7 +55,8 @@ class GPT(nn.Module):
         self.norm = nn.Identity() if every[-1].place.of_sum else Norm(config)
         self.embedding_norm = Norm(config) if config.embedding_norm else None
         self.positions = positions_of(every[0], "added")
-        self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
+        n_rows = n_labels or self.embedding.num_embeddings
+        self.head = None if config.tied and not n_labels else Linear(config.d_model, n_rows)
         if self.head is not None:
             nn.init.normal_(self.head.weight, std=STD)
         self.rules = list(dict.fromkeys(map(_rule, every)))
@@ -131,18 +134,23 @@ class GPT(nn.Module):
         return Cache(layers, batch, self.device)
 
     def logits(self, x_BTD: Tensor) -> Tensor:
-        """Return the scores of the next id at each position, float32 (B, T, V).
+        """Return the scores of the next id, or of the labels, at each position, float32 (B, T, V).
 
         Args:
             x_BTD: output of `hidden`.
         """
         logits_BTV = F.linear(x_BTD, self.head_weight.to(x_BTD.dtype)).float()
-        return capped(logits_BTV[..., : self.vocab_size], self.config.softcap)
+        return capped(logits_BTV[..., : self.n_scores], self.config.softcap)
 
     @property
     def head_weight(self) -> Tensor:
-        """The matrix that computes the logits of the next token, (V, D) with V padded to a multiple of 64."""
+        """The matrix that computes the logits: (V, D) with V padded to a multiple of 64, or (labels, D)."""
         return self.embedding.weight if self.head is None else self.head.weight
+
+    @property
+    def n_scores(self) -> int:
+        """The number of scores at each position: that of the labels of a classifier, else of the ids."""
+        return self.n_labels or self.vocab_size
 
     @property
     def device(self) -> torch.device:

@@ -32,7 +32,7 @@ class Rule:
         """
         in_stream = config.layout == "contiguous" and config.mask_documents
         objective = config.objective
-        return cls(fills=objective == "mlm", prefix=objective != "next", begins=eot if in_stream else None)
+        return cls(fills=objective == "mlm", prefix=config.has_prefixes, begins=eot if in_stream else None)
 
     def visible(self, ids: list[int]) -> list[int]:
         """Return those of the token ids `ids` that the next token may attend to: the last document, or all."""

@@ -107,7 +107,7 @@ class Telegram(JsonExport):
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")
         is_plain = type(text) is str and (text or not message.get("text_entities")) and message.keys() <= PLAIN
-        if not (is_plain and type(author) is str and type(time) is str):
+        if not (is_plain and isinstance(text, str) and type(author) is str and type(time) is str):
             return _rare(message, time if isinstance(time, str) else None)
         if message.get("type") == "service":
             return _service(message, time)

@@ -1,0 +1,44 @@
+"""Classify texts with a trained classifier; torch is imported in the call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dataprep.errors import PlanError
+
+if TYPE_CHECKING:
+    from dataprep.train.start import Loaded
+
+
+def classify(
+    model: str | os.PathLike[str] | Loaded, texts: Sequence[str], *, device: str = "auto"
+) -> list[dict[str, float]]:
+    """Return {label: probability} for each text, the most probable label first.
+
+    Args:
+        model: the folder of a classifier's run, a checkpoint in it, or a result of `open_model`.
+        texts: the texts; only the first tokens of a text are read, as many as the model's context.
+        device: "auto", "cpu", "cuda" ...; for a model that is not loaded.
+
+    Raises PlanError if the model is not a classifier, or `texts` is not a list of texts.
+
+    >>> classify("work/topics", ["The minister resigned."])[0]["news"]                            # doctest: +SKIP
+    """
+    from dataprep.train import TrainConfig
+    from dataprep.train.classify import probabilities
+
+    from .open_model import open_model, tokenizer_of
+
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        msg = f"texts={texts!r:.80} must be a list of texts"
+        raise PlanError(msg)
+    gpt, saved = model if isinstance(model, tuple) else open_model(model, device)
+    labels = TrainConfig.from_dict(saved["config"]).labels
+    if labels is None:
+        msg = f"{saved['path']} is not a classifier; train one from it with a column of labels (--labels COLUMN)"
+        raise PlanError(msg)
+    tok = tokenizer_of(saved["path"], saved["tokenizer"])
+    found = probabilities(gpt, [[tok.eot, *tok.encode(text)] for text in texts]).tolist()
+    return [dict(sorted(zip(labels, row, strict=True), key=lambda pair: -pair[1])) for row in found]
