@@ -131,6 +131,7 @@ def test_a_cluster_without_a_survivor_is_said_by_all(dataprep, lossy):
     page = render(summarize(str(lossy)))
     assert alarm in page
     assert page.count("none is kept</span>: ") == 2
+    assert page.count('<span class="title" dir="auto">tiny</span>') == 2
     assert "is kept <span>" not in page
 
 

@@ -78,7 +78,7 @@ class RunSummary:
         recalls: expected recall of MinHash by script.
         sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each.
         source_pairs: the number of duplicates by (source of the dropped document, source of the kept one).
-        no_survivor: the clusters of which no document is left; lost: the largest of these clusters.
+        no_survivor: the clusters of which no document is left; lost: the largest of these clusters, with examples.
         largest: the largest clusters, with examples.
         least_similar: dropped documents least similar to the kept ones.
         repeats: the texts that were cut most often.
@@ -106,7 +106,7 @@ class RunSummary:
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
     source_pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     no_survivor: NoSurvivor | None = None
-    lost: list[Cluster] = field(default_factory=list)
+    lost: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
     largest: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
     least_similar: list[TextPair] = field(default_factory=list)
     repeats: list[RepeatedCut] = field(default_factory=list)
@@ -130,7 +130,8 @@ def summarize(folder: str) -> RunSummary:
     pairs = found.source_pairs()
     shards = token_shards(folder)
     largest, least = found.largest(LARGEST), clusters.least_similar(folder, LEAST_SIMILAR)
-    texts = pairs_of(folder, [*least, *(drop for cluster in largest for drop in cluster.examples[:1])])
+    gone = found.largest(LOST, among=lost.roots) if lost.n else []
+    texts = pairs_of(folder, [*least, *(drop for cluster in [*largest, *gone] for drop in cluster.examples[:1])])
     return RunSummary(
         name=files.name_of(folder) or folder,
         manifests={url: docs.sealed for url, docs in finals.items()},
@@ -150,7 +151,7 @@ def summarize(folder: str) -> RunSummary:
         sizes=found.sizes() if found.removed else None,
         source_pairs=pairs,
         no_survivor=lost,
-        lost=found.largest(LOST, among=lost.roots) if lost.n else [],
+        lost=[(c, [_pair(found, lost, drop, texts) for drop in c.examples[:1]]) for c in gone],
         largest=[(c, [_pair(found, lost, drop, texts) for drop in c.examples[:1]]) for c in largest],
         least_similar=[_pair(found, lost, drop, texts) for drop in least],
         repeats=most_repeated_cuts(folder, REPEATS),

@@ -122,9 +122,9 @@ def _lost(summary: RunSummary) -> str:
     if not summary.lost:
         return ""
     rows = [
-        (f"{cluster.size:,}", f"{show_id(cluster.duplicate_of)}{_home(cluster)}",
+        (f"{cluster.size:,}", f"{show_id(cluster.duplicate_of)}{_home(cluster)}{_title(pairs)}",
          f"{text(cluster.end.stage)}: {text(cluster.end.reason)}" if cluster.end else "")
-        for cluster in summary.lost
+        for cluster, pairs in summary.lost
     ]  # fmt: skip
     body = table(["documents", "kept at first", "dropped later by"], rows, "Clusters without a survivor")
     said = f"{text(str(summary.no_survivor), 400)}. <code>dataprep clusters --lost N</code> lists more."
@@ -152,9 +152,12 @@ def _cluster(cluster: Cluster, pairs: list[TextPair], *, first: bool) -> str:
     if end is not None:
         by = f"{text(end.stage)}: {text(end.reason)}"
         which = f'of which <span class="lost-text">none is kept</span>: {kept} was dropped later by {by}'
-    text_kept = _beginning(pairs[0].kept or pairs[0].dropped) if pairs else ""
-    head = f"<b>{counted(cluster.size, 'document')}</b> {which} <span>{why}</span>{text_kept}"
+    head = f"<b>{counted(cluster.size, 'document')}</b> {which} <span>{why}</span>{_title(pairs)}"
     return f'<details class="card"{" open" if first else ""}><summary>{head}</summary>{inside}</details>'
+
+
+def _title(pairs: list[TextPair]) -> str:
+    return _beginning(pairs[0].kept or pairs[0].dropped) if pairs else ""
 
 
 def _beginning(side: DiffSide | None) -> str:
