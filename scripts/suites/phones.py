@@ -30,6 +30,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "x4587": lambda n: f"{n}x4587", "ext. 12": lambda n: f"{n} ext. 12", "#3": lambda n: f"{n} #3",
     "two blanks": lambda n: n.replace(" ", "  ", 1), "broken": lambda n: n.replace(" ", "\n", 1),
     "label above": lambda n: f"Phone:\n{n}",
+    "list below a label": lambda n: f"Phones:\n{n}\n\n- {n}\n* {n}\n\u2022 {n}\n1. {n}\na) {n}\nAda: {n}\n{n} | {n}",
 }  # fmt: skip
 OTHERS = ("price 1,234,567.89 EUR", "on 2024-05-06 12:30:45", "ISBN 978-0-306-40615-7", "at 48.856614, 2.3522219",
           "sha 0612345678abcdef0612", "v10.15.7.12345", "id=0612345678", "order no 12345678901", "12345678kg",
@@ -87,7 +88,7 @@ def _phones(texts: list[str]) -> list[list[tuple[int, int]]]:
 
 
 def _is_hidden(text: str, written: str, spans: list[tuple[int, int]]) -> bool:
-    """Return whether no digit of the number that is written in a text is outside some spans."""
+    """Return whether no digit of the number that is written in a text is outside some spans, except list marks (1.)."""
     first = text.index(written)
     seen = set(range(first, first + len(written))).difference(*(range(a, b) for a, b in spans))
-    return not any(text[i].isdigit() for i in seen)
+    return not any(text[i].isdigit() and text[i + 1 : i + 3] != ". " for i in seen)

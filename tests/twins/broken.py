@@ -1,9 +1,10 @@
-"""Twin of `pii.broken`: the line breaks between digits, and those below a line without a digit at its end."""
+"""Twin of `pii.broken` and `pii.phone_lists`: line breaks between digits or below a label, and lists below a label."""
 
 from __future__ import annotations
 
 from dataprep.pii.broken import is_below_label, is_divided
 from dataprep.pii.numbers import phones
+from dataprep.pii.phone_lists import items
 from twins.phone_signs import plain
 
 BETWEEN = set(" ()-/+.")
@@ -89,3 +90,16 @@ def across(text: str):
                 yield first + a, at_below + b - whole
             if kind == "below" and a in (whole, whole + 1) and is_below_label(above, below):
                 yield at_below + a - whole, at_below + b - whole
+
+
+def listed(text: str):
+    """Spans in characters of the phones in lists below labels, line by line."""
+    lines = text.split("\n")
+    starts = [sum(len(line) + 1 for line in lines[:k]) for k in range(len(lines))]
+    for k in range(len(lines)):
+        label, at = lines[k].rstrip(), k + 1
+        while label and is_below_label(label, "") and at < len(lines):
+            at += not lines[at].strip() and at + 1 < len(lines)
+            spans = list(items(label, lines[at])) if len(lines[at].encode()) <= 120 else []
+            yield from ((starts[at] + a, starts[at] + b) for a, b in spans)
+            label, at = label if spans else "", at + 1

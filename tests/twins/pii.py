@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 
 from dataprep.pii.addresses import is_host, is_version
-from twins.broken import accounts, across
+from twins.broken import accounts, across, listed
 from twins.only import only
 from twins.phone_labels import is_labelled
 from twins.phone_signs import plain
@@ -37,10 +37,11 @@ def pii(text: str, stage) -> tuple[str, Counter]:
             read = plain(line) if kind in ("iban", "card") else line
             new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
-        more = [(a, b, kind) for a, b in across(text)] if kind == "phone" and kind in stage.kinds else []
+        is_phone = kind == "phone" and kind in stage.kinds
+        more = [(a, b, kind) for a, b in (*across(text), *listed(text))] if is_phone else []
         if kind in ("iban", "card") and kind in stage.kinds:
             new = sorted(new) + [(a, b, kind) for a, b in accounts(text, kind, find)]
-        more = [(a, b, kind) for a, b in only(text)] + more if kind == "phone" and kind in stage.kinds else more
+        more = [(a, b, kind) for a, b in only(text)] + more if is_phone else more
         for one in (*more, *(new if kind in ("iban", "card") else sorted(new))):
             if all(one[1] <= a or one[0] >= b for a, b, _ in found):
                 found.append(one)

@@ -73,6 +73,9 @@ tel|tél|tel.nr|nr tel|telef|telefon|telefone|telefono|teléfono|telephone|tél�
 phone|phones|mobile|mobil|móvil|llámame|llámanos|llamar|llama|handynummer|mobilnummer|telefonnummer|telefonnr
 telefonas|zadzwoń|hubungi|hubungi cs|telepon|no hp|nomor hp|wa|wsp|zap|zalo|جوالي|热线|熱線|微信同号|ｔｅｌ|liga
 ligue|fone|chiamare|chiama|cell|cel|celular|cellulare|handy|gsm|fax|whatsapp|watsap|lwatssap|wtsp|wasap|ph|tfno|tlf
+tels|téléphones|telephones|teléfonos|telefonos|telefones|telefoni|telefony|telefoane|telefonlar|telefonnummern
+telefoonnummers|handynummern|mobiles|móviles|celulares|cellulari|contacts|contactos|contatos|هواتف|الهواتف|телефони
+τηλέφωνα|טלפונים
 tlfn|điện thoại|liên hệ|nmerti|nmra|call|appelez|appeler|appelle|contact|contact no|home|home phone|landline
 numero verde|número verde|numéro vert|tổng đài|hotline|helpline|toll free|portable|fixe|num|durchwahl|erreichbar
 anrufen|rückruf|festnetz|teléfono de contacto|contacto|contato|kontakt|kontaktowy|kom|komórka|puh|simu|cep|gọi|sđt

@@ -25,6 +25,7 @@ from .broken_accounts import accounts_across
 from .kinds import INCLUDED, KINDS, PIIKind
 from .lines import every_line, find_joined
 from .only import only_phones
+from .phone_lists import listed
 from .rules import FINDERS, Match, find, with_kind
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
@@ -92,7 +93,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 17
+    VERSION: ClassVar[int] = 18
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
@@ -183,6 +184,7 @@ class PII(Stage):
             others = with_kind(others, accounts_across(breaks, offsets, data, kind, FINDERS[kind]), kind)
         found = with_kind(others, only_phones(offsets, data) if "phone" in common else [], "phone")
         found = with_kind(found, across(breaks, offsets, data) if "phone" in common else [], "phone")
+        found = with_kind(found, listed(breaks, offsets, data) if "phone" in common else [], "phone")
         found = with_kind(found, [m[:2] for m in of_lines if m.kind == "phone"], "phone")
         yield from _in_texts(found, offsets)
 
@@ -195,6 +197,7 @@ def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iter
         if kind == "phone":
             found = with_kind(found, only_phones(offsets, data), kind)
             found = with_kind(found, across(rows, offsets, data), kind)
+            found = with_kind(found, listed(rows, offsets, data), kind)
         some = rows[rows[:, 3] & _CAN[kind] != 0]
         if len(some):
             spans = find_joined(data, some[:, 1], some[:, 2], FINDERS[kind])

@@ -81,6 +81,7 @@ ACCOUNT = re.compile(  # of all chats: each of these objects begins so
 )
 DISCORD = (re.compile(KEY % b"guild" + rb"\{"), re.compile(KEY % b"channel" + rb"\{"))
 META = re.compile(KEY % b"(sender_name|senderName)")
+META_CHAT = tuple(re.compile(KEY % name) for name in (rb"participants", rb"title", rb"messages"))
 META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
 CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
 PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
@@ -135,7 +136,7 @@ def is_instagram(head: bytes, url: str) -> bool:
 
 def is_messenger(head: bytes, url: str) -> bool:  # noqa: ARG001
     """Return whether `head`, a file's first bytes, is the beginning of a Messenger or Instagram export in JSON."""
-    return _is_json(head, META, META_TIME)
+    return _is_json(head, META, META_TIME) or _is_json(head, META, *META_CHAT)
 
 
 def _is_json(head: bytes, *patterns: re.Pattern[bytes]) -> bool:

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from dataprep.core.model.reader import Reader
 from dataprep.core.model.tables import EMPTY, UNREADABLE, Unread
 from dataprep.core.model.unread import set_aside, unread_of
 from dataprep.errors import PlanError, ReadError
@@ -69,6 +70,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
         listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
         listing.found = [f for f in listing.found if f.format.is_chat or f.url not in read_beside]
         _leave_attachments(listing)
+    elif is_dir and wanted is not None:
+        _leave_companions(listing)
     warn_of(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
     if is_dir:
         listing.left_out += [Unread(url, "hidden") for url in files.hidden(path)]
@@ -155,6 +158,22 @@ def _companions(listing: Listing) -> set[str]:
     chats = {f.format for f in listing.found if f.format.is_chat and isinstance(f.format.reader, str)}
     readers = {form: form.load()() for form in chats}
     return {url for f in listing.found if f.format in chats for url in readers[f.format].companions(f.url)}
+
+
+def _leave_companions(listing: Listing) -> None:
+    """Leave out of a folder that is read in one format the files of names, and list others next to them as no chats."""
+    form = next((f.format for f in listing.found), None)
+    if form is None or not (form.is_chat or isinstance(form.reader, Reader)):
+        return
+    loaded = form.load()
+    reader: Reader = loaded() if isinstance(loaded, type) else loaded
+    read_with = {f.url: reader.companions(f.url) for f in listing.found}
+    beside = {one for some in read_with.values() for one in some}
+    with_names = {url.rpartition("/")[0] for url, some in read_with.items() if some and url not in beside}
+    folders = {url.rpartition("/")[0] for url in beside} - with_names
+    others = {url for url in read_with if url.rpartition("/")[0] in folders} - beside
+    listing.left_out += [Unread(url, "not_a_chat") for url in sorted(others)]
+    listing.found = [f for f in listing.found if f.url not in beside | others]
 
 
 def warn_of(path: str, rows: list[Unread]) -> None:

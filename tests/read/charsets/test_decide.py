@@ -179,13 +179,16 @@ def test_wide_text_of_east_asia_without_a_mark(tmp_path, text, name) -> None:
             assert not read(data + b" \x02\x03", "utf-16")[1].startswith("utf-16")
 
 
-@pytest.mark.parametrize("text", ["────────", "создавае", "日本語", "新宿や渋谷の狭さ"])
+@pytest.mark.parametrize(
+    "text", ["────────", "создавае", "日本語", "新宿や渋谷の狭さ", "まっ", "ぞまこ", "のあふふ", "ラー"]
+)
 def test_a_header_that_states_utf16_is_believed(text) -> None:
     """A few characters without a blank are text in the UTF-16 that a header states, but a page in ASCII is not."""
     for name in ("utf-16le", "utf-16be"):
         assert read(text.encode(name), name)[0] == text
         assert read(f"<p>{text}</p>".encode(), name)[0] == f"<p>{text}</p>"
-    assert read(b"<p>a page</p>!", "utf-16") == ("<p>a page</p>!", "utf-8")
+    for said in ("<p>a page</p>!", "tea!", "| th", "été à Paris"):
+        assert read(said.encode(), "utf-16") == (said, "utf-8")
 
 
 @pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
@@ -209,3 +212,16 @@ def test_a_stated_latin_1_is_not_baltic() -> None:
     """Albanian and Icelandic in ISO 8859-1 stay so if it is stated, though the detector finds a Baltic charset."""
     for text in ("Çdo ditë është e bukur; unë jam këtu për të mësuar.\n", "Það er gott veður í dag og við förum.\n"):
         assert read((text * 40).encode("latin-1"), "iso-8859-1")[0] == text * 40
+
+
+@pytest.mark.parametrize("n", [1, 3, 6, 20, 400])
+def test_repeated_words_in_the_stated_charset(n) -> None:
+    """Estonian in Windows-1252 is not taken for Mac OS Roman, UTF-8 or a Central European charset."""
+    for word in ("šokolaad", "žanr", "duši", "garaaž", "tušš", "mäšš", "žürii", "šnitsel"):
+        assert read(" ".join([word] * n).encode("cp1252"), "windows-1252")[0] == " ".join([word] * n)
+
+
+def test_repeated_words_of_mac_os_under_windows_1252() -> None:
+    """`ö` between consonants, and `é` within a word, would be `š` and `Ž` in Windows-1252."""
+    for word in ("schön", "été"):
+        assert read(" ".join([word] * 6).encode("mac-roman"), "windows-1252")[0] == " ".join([word] * 6)

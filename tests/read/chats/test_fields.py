@@ -63,7 +63,26 @@ def discord(*messages):
             {"id": 2, "from": "A", "text": "", "photo": "a.jpg", "rich_message": {"blocks": [{"text": "كلام"}]}},
             {"id": 3, "from": "A", "text": "", "todo_list": {"title": "", "entries": [{"text": "牛乳"}]}},
             {"id": 4, "date": "2024-05-03T09:00:00", "from": "A", "text": "",
-             "text_entities": [{"type": "plain", "text": "नमस्ते"}]}]}, ["книга", "كلام", "牛乳", "नमस्ते"], {}),
+             "text_entities": [{"type": "plain", "text": "नमस्ते"}]}]}, ["книга", "كلام", "牛乳", "नमस्ते"],
+         {"unknown_field.todo_list.entries": 1}),
+        (Telegram, "result.json", {"name": "t", "type": "personal_chat", "id": 1, "messages": [
+            {"id": 1, "from": "A", "text": "", "poll": {"question": "чай?", "closed": False, "description": "о чае",
+             "answers": [{"text": "да", "voters": 1, "chosen": False, "hint": "горячий"}]}},
+            {"id": 2, "from": "A", "text": "ici",
+             "location_information": {"latitude": 1, "longitude": 2, "title": "Café"}},
+            {"id": 3, "from": "A", "text": "", "photo": "a.jpg", "novelty": {"caption": "夕日", "mime": "image/jpeg"}},
+            {"id": 4, "type": "service", "actor": "A", "action": "novel_action", "text": "", "novelty": "слово"}]},
+         ["чай?\nда\nо чае\nгорячий", "1, 2\nici\nCafé", "夕日", "A: novel_action"],
+         {"unknown_field.poll.description": 1, "unknown_field.poll.hint": 1, "unknown_field.novelty": 2,
+          "unknown_field.location_information.title": 1}),
+        (Slack, "tea/2024-05-03.json", [
+            {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "files": [
+                {"name": "a.m4a", "preview": "строка", "initial_comment": {"comment": "नमस्ते <@U1>"},
+                 "transcription": {"status": "complete", "locale": "fr-FR", "preview": {"content": "allô"}}}]},
+            {"type": "message", "user": "U1", "ts": "1714700001.000100", "text": "x", "files": [
+                {"name": "b.m4a", "transcription": {"status": "none"}, "initial_comment": {"comment": "别的"}}]}],
+         ["नमस्ते @U1", "x"], {"unknown_field.files.preview": 1, "unknown_field.files.transcription": 1,
+                              "unknown_field.files.initial_comment": 1}),
         (Slack, "tea/2024-05-03.json", [
             {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": [
                 {"type": "novelty", "novelty_id": "N1", "says": {"type": "mrkdwn", "text": "नमस्ते <@U1>"}},

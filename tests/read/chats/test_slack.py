@@ -122,6 +122,11 @@ def test_a_folder(tmp_path) -> None:
     assert shown(r for r in rows if r["chat"] == "tea") == [*TEA, ("Bob Orr", "text", "and milk", {})]
     assert {r["chat"] for r in rows} == {"tea", "Bob Orr, Ilse V"}
     assert not docs.unread().num_rows, "files of names are read"
+    (tmp_path / "export" / "integration_logs.json").write_text('[{"app_type": "x"}]')
+    for reader in ("slack", Slack()):
+        named = dp.read(str(tmp_path / "export"), format=reader)
+        assert named.table()["text"].to_pylist() == [r["text"] for r in rows]
+        assert [row["file"].rpartition("/")[2] for row in named.unread().to_pylist()] == ["integration_logs.json"]
     table = dp.chats.read(str(packed(tmp_path / "export.zip")))
     assert sorted(table["text"].to_pylist()) == sorted(r["text"] for r in rows)
 

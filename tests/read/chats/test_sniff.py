@@ -36,6 +36,8 @@ def platform_of(url: str) -> str | None:
         ("c.csv", '\ufeff"AuthorID","Author","Date","Content","Attachments","Reactions"\n', "discord"),
         ("message_1.json", META, "messenger"),
         ("A_1.json", NEWER, "messenger"),
+        ("A.json", {"participants": [], "title": "", "messages": [{"sender_name": "A"}]}, "messenger"),
+        ("A.json", {"participants": [], "title": "", "messages": [{"sender": "A"}]}, None),
         ("instagram/inbox/message_1.json", META, "instagram"),
         ("message_1.json", {"messages": [PHOTO]}, "instagram"),
         ("c.txt", "03/05/2024, 09:12 - Ilse: hello\n", "whatsapp"),

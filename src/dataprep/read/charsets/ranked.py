@@ -34,6 +34,10 @@ NOT_ICELANDIC = re.compile(rb"\xfe(?![aeiouyjrv\xe0-\xff])|[aeiouy]\xfe|[aeou][a
 KANA = b"\x82\x83"  # the first byte of kana in Shift_JIS
 FEW_MAC = 4  # fewer may be damage
 MAC = bytes.fromhex("81888a8d8e8f909a9d9e9f")  # letters of Mac OS Roman; rare letters, or none, in Windows-1252
+ESTONIAN = "äöõüšžÄÖÕÜŠŽ".encode("cp1252")
+# `ö` of German and Swedish in Mac OS Roman; and capitals within a word, which would be `é` and `ä`.
+BETWEEN_CONSONANTS = re.compile(rb"(?i)[bcdfghj-np-tvwxz][\x9a\x9e](?=[bcdfghj-np-tvwxz])")
+WITHIN = re.compile(rb"(?<=[a-z])[\x8a\x8e]")
 MAC_APOSTROPHE = re.compile(rb"[A-Za-z]\xd5(?:[stmd]|re|ve|ll)\b")  # `didn’t`; `didnÕt` in Windows-1252
 _BESIDE_ASCII = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
 
@@ -85,7 +89,8 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     names.sort(key=lambda name: (name in unsuited, name in wrong, -votes.count(same(name))))
     if is_latin and names and (names[0] == DEFAULT or votes.count(same(names[0])) < 2):
         names = [name for name in dict.fromkeys((by_letters(letters, names[0], detected), *names)) if name]
-    if names and names[0] == DEFAULT and votes.count(DEFAULT) < 2 and is_latin and _is_mac(data):
+    is_open = bool(names) and names[0] == DEFAULT and votes.count(DEFAULT) < 2 and is_latin
+    if is_open and _is_mac(data, is_stated=DEFAULT in stated):
         names = ["mac-roman", *(name for name in names if name != "mac-roman")]
     first = next((name for name in names if name != "utf-8"), "")  # the bytes are not UTF-8
     if first not in stated:
@@ -93,16 +98,20 @@ def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     return names
 
 
-def _is_mac(data: bytes) -> bool:
+def _is_mac(data: bytes, *, is_stated: bool) -> bool:
     """Return whether bytes in Latin script are Mac OS Roman rather than Windows-1252.
 
     Its accented letters are where Windows-1252 has signs; few are capitals after small letters. The apostrophe is `Õ`.
+
+    - is_stated: whether Windows-1252 is stated; then `š` and `ž` are read next to vowels: `šokolaad`, but `schön`.
     """
     n_high, n_mac = len(data.translate(None, ASCII)), _n_of(data, MAC)
     if 2 * len(MAC_APOSTROPHE.findall(data)) > data.count(b"\xd5"):
         return True
     if n_mac < FEW_MAC or 2 * n_mac < n_high or fits(data.translate(None, ASCII), DEFAULT, "mac-roman"):
         return False
+    if is_stated and not data.translate(None, ASCII + ESTONIAN):
+        return 2 * len(BETWEEN_CONSONANTS.findall(data)) > n_mac or 4 * len(WITHIN.findall(data)) >= n_mac
     capitals: list[str] = re.findall("[a-z][ÄÅÇÉÑÖÜ]", data.decode("mac-roman"))
     return bool(10 * len(capitals) <= n_high)
 

@@ -22,6 +22,7 @@ _HIGH = bytes(range(128, 256))
 CHARSETS = ("cp1252", "mac-roman", "gb18030", "cp949", "cp932", "big5hkscs", "euc_jp", "iso8859-15", "iso8859-13",
             "iso8859-7", "iso8859-16", "cp1251", "mac-cyrillic", "koi8-r", "cp866", "iso8859-5")  # fmt: skip
 BEFORE, AFTER = 4, 6  # bytes beside characters beyond ASCII that are looked at
+_RUN = re.compile(rb"[\x80-\xff]+")
 _PLACE = re.compile(rb"(?:[\x80-\xff]+[^\x80-\xff]{1,10})*[\x80-\xff]+")  # so that no two of these pieces overlap
 _SMALL, _CAPITAL = "ß-öø-þāăąćčďđēĕęěğģīįıķļłńņňŋōőœŕřśşšţťūůűųźżžșț", "À-ÖØ-ÞĀĂĄĆČĎĐĒĘĚĞĢĪĮİĶĻŁŃŅŇŌŐŒŔŘŚŞŠŢŤŪŮŰŲŸŹŻŽȘȚ"
 _LETTERS = (
@@ -59,11 +60,14 @@ def charset_of_signs(data: bytes, first: str) -> str:
 def valid_by_chance(data: bytes, stated: str) -> bool:
     """Return whether bytes that are valid UTF-8 are more likely text in the charset that a document states.
 
-    At most three characters beyond ASCII are read so, if UTF-8 makes them letters or signs at places where these do not
-    occur, and the stated charset does not: `najväčšia` in ISO-8859-16 is `najv乨ia` in UTF-8.
+    At most three different characters beyond ASCII are read so, if UTF-8 makes them letters or signs at places where
+    these do not occur, and the stated charset does not: `najväčšia` in ISO-8859-16 is `najv乨ia` in UTF-8.
     """
-    high = data.translate(None, ASCII)
-    if not stated or stated == "utf-8" or len(high) > 3 * FEW:
+    if not stated or stated == "utf-8":
+        return False
+    high = b"".join(set(_RUN.findall(data, 0, SAMPLE)))  # a word may be repeated
+    is_long = len(data) > SAMPLE and len(data.translate(None, ASCII)) > 3 * FEW
+    if not 0 < len(high) <= 3 * FEW or is_long:
         return False
     places = _places(data)
     if len(high.decode()) > FEW or _suits(places, "utf-8", _POSSIBLE):

@@ -18,6 +18,9 @@ HZ = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")  # Chinese characters in 
 ONE_SCRIPT = 0.9  # the share of the letters of UTF-16 that are in one block of 256 below U+2000
 CONTROLS_OF_EAST = 0.01  # of the bytes of Chinese, Japanese or Korean in UTF-16 that are control characters, at least
 EAST = ("gb2312", "big5", "euc_jp", "euc_kr")
+KANA = re.compile("[\u3041-\u30ff]")
+MARKS = ".,;:!?'\"-()|/*#_`<>={}"  # the signs of texts, tables, markup and code
+WORDS = 0.8  # the share of letters, digits, blanks and these signs in a text that is not UTF-16, at least
 SHOWN = "\t\n\r\f\u3000\u00a0\u200b\u200c\u200d\u200e\u200f\u00ad\ufeff"  # besides printable characters
 FEW_HZ = 3  # such runs, if no charset is named
 JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\$\([A-D])")  # ISO-2022 changes to two bytes per character
@@ -89,8 +92,18 @@ def _may_be_stated(head: bytes, name: str) -> bool:
     """Return whether bytes may be text in the UTF-16 that a header states."""
     text = _text(head, name)
     if _is_east_asian(text):
-        return not begins_as_utf8(head)
+        return 2 * len(KANA.findall(text)) > len(text) or not _reads_as_utf8(head)
     return has_controls(head) and bool(text) and (_is_one_script(text) or text.isprintable())
+
+
+def _reads_as_utf8(head: bytes) -> bool:
+    """Return whether bytes are UTF-8 and mostly letters, digits, blanks and usual signs, without control characters."""
+    if has_controls(head) or not begins_as_utf8(head):
+        return False
+    text = head.decode("utf-8", "replace")
+    return sum(c.isalnum() or c.isspace() or c in MARKS for c in text) >= WORDS * len(text) and (
+        len(head) >= SAMPLE or not text.endswith("\ufffd")
+    )
 
 
 def _text(head: bytes, name: str) -> str:

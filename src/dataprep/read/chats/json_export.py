@@ -33,6 +33,8 @@ HEX_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")  # \x08, whic
 ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|[^u]|u)"
 )
+NOT_WRITTEN = {"system", "event", "call", "deleted"}  # kinds of messages whose text is the platform's
+TECHNICAL = re.compile(r"[\x21-\x7e]*[0-9/\\_.:=-][\x21-\x7e]*")  # `image/jpeg`, not words
 
 
 class MessageRow(NamedTuple):
@@ -57,6 +59,7 @@ class JsonExport(ChatReader):
 
     PLATFORM: ClassVar[str]
     FIELDS: ClassVar[frozenset[str]] = frozenset()  # of a message: those that are read, and those that have no text
+    INNER: ClassVar[Mapping[str, frozenset[str]]] = {}  # the same, of the objects in such a field
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return the names of the chats in a file, as {k: name of the chat whose messages are the k-th array, from 0}.
@@ -138,7 +141,7 @@ class JsonExport(ChatReader):
         refuse(bad, piece, stats, trust, good)
         if not messages:
             return
-        rows = with_unknown([self.row(message) for message in messages], messages, self.FIELDS, stats)
+        rows = with_unknown([self.row(message) for message in messages], messages, self.FIELDS, stats, inner=self.INNER)
         known.add([number(m.get("id")) for m in messages], good)
         answered = known.find([self.answers(m) for m in messages], piece.file)
         yield batch_of(rows, chat, good, piece, answered)
@@ -150,31 +153,56 @@ def with_unknown(
     known: frozenset[str],
     stats: Ledger,
     repair: Callable[[str], str] = str,
+    inner: Mapping[str, frozenset[str]] = {},
 ) -> list[MessageRow]:
-    """Return the rows of messages; an empty row of kind `text` gets the text of its message's unknown fields.
+    """Return the rows of messages; an empty row of a person's message gets the text of its message's unknown fields.
 
-    A message with text in an unknown field is counted in `stats` as `unknown_field.NAME`. A message of kind `text` for
-    which no text is found is counted as `empty_text`, and characters that cannot be read as `unreadable_characters`.
+    A message with text in an unknown field is counted in `stats` as `unknown_field.NAME`. Of a message with a file,
+    strings that look like names of files or types are not its text. The text of an unknown field inside a known one is
+    added to the text of the message, and counted as `unknown_field.NAME.INNER`. A message of kind `text` for which no
+    text is found is counted as `empty_text`, and characters that cannot be read as `unreadable_characters`.
 
     - known: the fields that the reader reads, and those that have no text.
     - repair: what is done to each text of an unknown field.
+    - inner: the same as `known`, for the objects at any depth in some of these fields.
     """
     out = []
     for row, message in zip(rows, messages, strict=True):
-        said = row.text
+        said, more = row.text, dict[str, str]()
         if not message.keys() <= known:
             more = {
                 name: text for name, value in message.items() if name not in known and (text := text_in(value, repair))
             }
-            for name in more:
-                stats.count(f"unknown_field.{name[:40]}")
-            said = said or ("\n".join(more.values()) if row.kind == "text" else "")
+        within = {
+            f"{name}.{field}": text
+            for name in inner.keys() & message.keys()
+            for field, text in _unknown_within(message[name], inner[name], repair)
+        }
+        for name in (*more, *within):
+            stats.count(f"unknown_field.{name[:40]}")
+        if row.kind not in NOT_WRITTEN:
+            lines = (line for text in more.values() for line in text.split("\n"))
+            said = said or "\n".join(line for line in lines if row.kind == "text" or not TECHNICAL.fullmatch(line))
+            said = "\n".join(filter(None, [said, *(text for text in within.values() if text not in said)]))
         if not said and row.kind == "text":
             stats.count("empty_text")
         if "\ufffd" in said:
             stats.count("unreadable_characters", said.count("\ufffd"))
-        out.append(row if said is row.text else row._replace(text=said))
+        out.append(row if said == row.text else row._replace(text=said))
     return out
+
+
+def _unknown_within(value: Any, known: frozenset[str], repair: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """Yield (field, text) of the unknown fields with text of the objects in a JSON value, at any depth."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _unknown_within(one, known, repair)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name in known:
+                yield from _unknown_within(one, known, repair)
+            elif text := text_in(one, repair):
+                yield name, text
 
 
 def text_in(value: Any, repair: Callable[[str], str] = str) -> str:

@@ -50,6 +50,9 @@ missed ip is_unsent is_taken_down is_geoblocked_for_viewer is_unsent_image_by_me
 bumped_message_metadata magic_words joinable_mode senderName timestamp text media isUnsent
 """  # of a message, as Meta writes it, in the older and the newer form
 FIELDS = frozenset(_FIELDS.split())
+INNER = {
+    "share": frozenset(("link", "share_text", "original_content_owner", "profile_share_username", "profile_share_name"))
+}
 EVENTS = {"Subscribe", "Unsubscribe"}
 DONE = {  # the platform's words after a name, or after You, up to the end of the message; other texts are a person's
     "call": (
@@ -118,7 +121,8 @@ class Messenger(ChatReader):
             refuse([b._replace(position=int(ordinal(b.position))) for b in bad[::step]], piece, stats, trust, good)
             if messages:
                 rows = [self.row(m) for m in messages[::step]]
-                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats, repaired), chat, good, piece)
+                rows = with_unknown(rows, messages[::step], FIELDS, stats, repaired, INNER)
+                yield batch_of(rows, chat, good, piece)
         trust.close()
 
     def warm(self) -> None:

@@ -24,7 +24,17 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.discord import listed
-from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out, with_unknown
+from dataprep.read.chats.json_export import (
+    Bad,
+    Known,
+    MessageRow,
+    batch_of,
+    number,
+    refuse,
+    sort_out,
+    text_in,
+    with_unknown,
+)
 from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text
 from dataprep.read.chats.packs import (
     BEFORE,
@@ -70,7 +80,7 @@ class Slack(ChatReader):
         author: the field that becomes the author: "display" (name), "real" (name), "id", "name".
     """
 
-    VERSION: ClassVar[int] = 6
+    VERSION: ClassVar[int] = 7
 
     author: str = "display"
 
@@ -146,9 +156,10 @@ class Slack(ChatReader):
         if not text:
             said = blocks_text(message.get("blocks"), names.users, names.channels)
             text = "\n".join([*([said] if said else []), *_attachments(message, names)])
-        comment = message.get("comment")
-        if not text and isinstance(comment, dict):
-            text = plain(str(comment.get("comment") or ""), names.users, names.channels)
+        comments = [message.get("comment"), *(one.get("initial_comment") for one in attached)]
+        for comment in comments:
+            if not text and isinstance(comment, dict):
+                text = plain(str(comment.get("comment") or ""), names.users, names.channels)
         kind = kind_of_file(attached[0].get("name"), attached[0].get("mimetype")) if attached else "text"
         return MessageRow(text, author, time, kind, _meta(message, attached))
 
@@ -193,8 +204,10 @@ class _Reading:
                     known.add([_stamp(m["ts"]) for m in kept], positions)
                     answered = known.find([_answers(m) for m in kept], self.piece.file)
                     rows = with_unknown([self.reader.row(m, names) for m in kept], kept, KNOWN, self.stats)
-                    for name, n in Counter(one for m in kept for one in _unknown_blocks(m)).items():
-                        self.stats.count(f"unknown_field.blocks.{name[:40]}", n)
+                    unread = [f"blocks.{one[:40]}" for m in kept for one in _unknown_blocks(m)]
+                    unread += [f"files.{one}" for m in kept for one in _unread_of_files(m)]
+                    for name, n in Counter(unread).items():
+                        self.stats.count(f"unknown_field.{name}", n)
                     yield batch_of(rows, names.folders.get(folder, folder), positions, self.piece, answered)
             if walk.document() != {"messages": [0]}:
                 msg = "the file is not a list of messages, as Slack writes per day; name another reader with format="
@@ -226,6 +239,19 @@ def _unknown_blocks(message: Mapping[str, Any]) -> set[str]:
     return unknown_types(message.get("blocks")).union(
         *(unknown_types(one.get("blocks")) for one in listed(message.get("attachments")))
     )
+
+
+def _unread_of_files(message: Mapping[str, Any]) -> set[str]:
+    """Return the fields of files with texts that are not read; a comment is read if there is no other text."""
+    found = set[str]()
+    for one in (*listed(message.get("files")), *listed([message.get("file")])):
+        spoken, comment = one.get("transcription"), one.get("initial_comment")
+        spoken = [v for k, v in spoken.items() if k not in ("status", "locale")] if isinstance(spoken, dict) else spoken
+        said = comment.get("comment") if isinstance(comment, dict) and message.get("text") else ""
+        texts = {"transcription": spoken, "initial_comment": "" if said == message.get("text") else said}
+        texts |= {name: one.get(name) for name in ("preview", "plain_text", "alt_txt")}
+        found |= {name for name, text in texts.items() if text_in(text)}
+    return found
 
 
 def _meta(message: Mapping[str, Any], attached: list[dict[str, Any]]) -> dict[str, Any]:

@@ -55,6 +55,17 @@ FIELDS = PLAIN | set(WHAT) | {
     "transaction_id", "giveaway_msg_id", "price_currency", "to_id", "peer_id", "boost_peer_id", "invoice_message_id",
     "reason_app_id",
 }  # fmt: skip
+_CHOICES = frozenset({"question", "answers", "text", "title", "items", "tasks", "id", "type", "style", "href", "url"})
+_CHOICES |= {"language", "document_id"}
+INNER = {  # the fields of the objects in some of these fields: those that are read, and those that have no text
+    "poll": _CHOICES,
+    "todo_list": _CHOICES,
+    "contact_information": frozenset({"first_name", "last_name", "phone_number"}),
+    "location_information": frozenset({"latitude", "longitude"}),
+    "invoice_information": frozenset({"title", "description", "currency", "amount", "receipt_message_id"}),
+    "giveaway_information": frozenset({"additional_prize", "channels", "countries", "until_date"}),
+    "giveaway_results": frozenset({"additional_prize", "channel", "winners", "until_date"}),
+}
 OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 
@@ -64,7 +75,8 @@ class Telegram(JsonExport):
 
     PLATFORM: ClassVar[str] = "Telegram"
     FIELDS: ClassVar[frozenset[str]] = frozenset(FIELDS)
-    VERSION: ClassVar[int] = 6
+    INNER: ClassVar[Mapping[str, frozenset[str]]] = INNER
+    VERSION: ClassVar[int] = 7
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, one row per message; HTML begins with <, JSON does not."""
