@@ -68,7 +68,8 @@ def test_each_file_of_keys_has_rows_of_its_own(tmp_path, dropped, expected):
         records = np.array([(7, 0), (8, 1), (9, 2)], near_keys.RECORD)
         write_spill(url, [records, np.array([5, 6, 7], np.uint32)])
     part = near_keys.PartKeys(urls[0], urls[1:], 4)
-    assert [found["doc"].tolist() for found in part.records(0, 1)] == expected
+    with part.opened() as read:
+        assert [(number, found["doc"].tolist()) for number, found in read(0, 1, 1)] == [(0, own) for own in expected]
     sizes = np.zeros(4, int)
     for own in rows:
         there = (own != far) & ~np.isin(own, dropped)

@@ -105,8 +105,8 @@ def test_wrong_values_stop_a_run_before_its_first_step(shards, config, tmp_path,
     train(shards, out=tmp_path / "right", config=config, quiet=True, **begin)
     real = masks.attend
 
-    def wrong(q, k, v, allowed=None):
-        out = real(q, k, v, allowed)
+    def wrong(q, k, v, *more):
+        out = real(q, k, v, *more)
         return torch.cat([out[..., :5, :], out[..., 5:6, :] * 3, out[..., 6:, :]], -2) if compiling() else out
 
     compiling = torch.compiler.is_compiling

@@ -27,7 +27,7 @@ def shape(**more):
         ({"pattern": "dilated", "reach": 4}, "pattern='dilated' needs the distance"),
         ({"rope_scaling": "yarn"}, "rope_scaling='yarn' and rope_factor=1.0 contradict each other"),
         ({"rope_scaling": "ntk", "rope_factor": 2, "positions": "none"}, "this layer has positions='none'"),
-        ({"sinks": -1}, "sinks=-1 must be a whole number above 0"),
+        ({"sinks": -1}, "sinks=-1 must be a whole number, 0 or more"),
         ({"attention": "latent"}, "attention='latent' and latent=None contradict each other"),
         ({"latent": 8}, "attention='heads' and latent=8 contradict each other"),
         ({"attention": ("linear", "heads"), "positions": "none", "latent": 8}, "latent=8 contradict each other"),
