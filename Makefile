@@ -80,7 +80,7 @@ test-hard: setup  ## kill runs, fill disks, run heavy data and other runners
 test-docs: setup  ## run what the README, docs/ and pipelines/ say
 	@$(BIN)/python -m pytest $(WORKERS) tests/docs $(ARGS)
 
-test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, other dependencies, the notebooks, the wheel
+test-all:  ## these on Python 3.10, 3.12 and 3.13 where found, other dependencies, the notebooks, the wheel
 	@bash scripts/test_all.sh
 
 test-suites: setup  ## run public suites that come as packages, and print what is right of each half

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Run all tests on Python 3.10, 3.12 and 3.13 where found (`make test` has 3.11); the notebooks and the site of docs/; the
-# tests of ROOMS with the oldest and the newest dependencies that pyproject.toml allows; then the wheel as a user
-# installs it.
+# Run the tests on Python 3.10, 3.12 and 3.13 where found (`make test` has 3.11): all on the last, and on the others
+# without the slow and the hard ones; the notebooks and the site of docs/; the tests of ROOMS with the oldest and the
+# newest dependencies that pyproject.toml allows; then the wheel as a user installs it.
 # torch is its build for CPUs (PyPI's brings gigabytes of CUDA). TORCH_WHEELS names another page or folder of wheels,
 # PYTHONS the versions, as in PYTHONS=3.12. A warning is an error, except those of the oldest dependencies.
 set -euo pipefail
@@ -32,7 +32,8 @@ print(*[name for name in ("torch", "fasttext", "kenlm") if not f(name)])'
 
 summary=()
 failed=0
-for version in ${PYTHONS:-3.10 3.12 3.13}; do
+versions=(${PYTHONS:-3.10 3.12 3.13})
+for version in "${versions[@]}"; do
   python=$(find_python "$version")
   if [ -z "$python" ]; then
     summary+=("Python $version: not found, nothing shown")
@@ -41,13 +42,14 @@ for version in ${PYTHONS:-3.10 3.12 3.13}; do
   venv=.venv-$version
   options=(VENV="$venv" PYTHON="$python" EXTRAS=data,notebooks)
   result=FAILED lacking=
+  if [ "$version" = "${versions[-1]}" ]; then tests=(test test-hard test-docs); else tests=(test-fast test-docs); fi
   if make "${options[@]}" setup; then
     install_torch || echo "no CPU build of $torch for Python $version at $wheels: the tests that need it skip"
     lacking=$(missing)
-    if make --keep-going "${options[@]}" test test-hard test-docs; then result=passed; fi
+    if make --keep-going "${options[@]}" "${tests[@]}"; then result=passed; fi
   fi
   [ "$result" = passed ] || failed=1
-  summary+=("Python $version: $result${lacking:+; not installed, so that their tests were skipped: $lacking}")
+  summary+=("Python $version, ${tests[*]}: $result${lacking:+; not installed, so that their tests were skipped: $lacking}")
 done
 
 # The notebooks need torch, which a version of Python above may lack.
