@@ -2,7 +2,7 @@
 "use strict";
 const FOLDED = 10; // rows that a narrow window shows before "show all"; style.css has the same number
 for (const table of document.querySelectorAll("table")) {
-  const heads = Array.from(table.tHead.rows[0].cells, (head) => head.textContent);
+  const heads = Array.from(table.tHead ? table.tHead.rows[0].cells : [], (head) => head.textContent);
   if (heads.length < 3 || table.closest(".bars")) continue;
   table.classList.add("stacked"); // in a narrow window, each cell is below its title
   for (const cell of table.querySelectorAll("tbody td:not([data-of], .bar)")) cell.dataset.of = heads[cell.cellIndex];
