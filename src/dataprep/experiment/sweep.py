@@ -171,10 +171,21 @@ def _planned(
         if not len(shards.split(split)):
             msg = f"{shards.path} has no documents in the split {split!r}; encode with split=dp.Split(val=0.05)"
             raise PlanError(msg)
-    return [
+    runs = [
         run for budget in sorted(budgets) for width in sorted(set(budgets[budget]))
         for run in _seeds(shards, budget, sized(config, width), seeds)
     ]  # fmt: skip
+    budget_of: dict[tuple[int, int | None], float] = {}  # of a width and its steps
+    for run in runs:
+        width = run.config.model.d_model
+        other = budget_of.setdefault((width, run.config.steps), run.budget)
+        if other != run.budget:
+            msg = (
+                f"the budgets {other:.12g} and {run.budget:.12g} are both {counted(run.config.steps or 0, 'step')} with width "
+                f"{width}; choose budgets that differ more"
+            )
+            raise PlanError(msg)
+    return runs
 
 
 def _seeds(shards: Shards, budget: float, config: TrainConfig, seeds: int) -> list[SizedRun]:
@@ -250,8 +261,8 @@ class _Sweep:
             same = [run for run in left if run.config.model.d_model == width]
             if (same[0].config.steps or 0) <= 2 * TRIED:
                 return None
-            speed = _rows(self._train(same[0], stop_at=TRIED).metrics)[-1]["tokens_per_s"]
-            seconds += sum(run.tokens for run in same) / speed
+            speeds = _speeds(self._train(same[0], stop_at=TRIED))
+            seconds += sum(run.tokens for run in same) / speeds[-1]
         return seconds
 
     def _train(self, run: SizedRun, stop_at: int | None = None) -> Any:
@@ -268,19 +279,19 @@ class _Sweep:
             trained = self._train(run)
             loss = evaluate(trained.checkpoint, self.shards, device=run.config.device).total.bits_per_byte
             assert loss is not None, "shards of dataprep know the bytes of their tokens"
-            speeds = [row["tokens_per_s"] for row in _rows(trained.metrics) if row.get("tokens_per_s")]
             per_step = run.config.batch * run.config.model.context
             self.say(f"{run.budget:.3g} FLOPs, width {run.config.model.d_model}, {run.parameters:,} parameters, "
                      f"{run.tokens:,} tokens, seed {run.config.seed}: {loss:.4f} bits per byte")  # fmt: skip
             return {"files": [], "bits_per_byte": loss, "epochs": trained.epochs,
-                    "seconds": sum(per_step / speed for speed in speeds)}  # fmt: skip
+                    "seconds": sum(per_step / speed for speed in _speeds(trained))}  # fmt: skip
 
         record = receipts.once(f"{self._place(run)}.json", self._key(run), make)
         facts = {name: record[name] for name in ("bits_per_byte", "epochs", "seconds")}
         return {**facts, "folder": files.join("runs", files.name_of(self._place(run)))}
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
+def _speeds(trained: Any) -> list[float]:
+    """Return the tokens per second of each step of a run; rows of metrics that an evaluation wrote have none."""
     from dataprep.train.metrics import read
 
-    return read(Path(path))
+    return [row["tokens_per_s"] for row in read(Path(trained.metrics)) if row.get("tokens_per_s")]
