@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.experiment.sweep import sized
 from dataprep.inference import train as training
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -83,6 +83,21 @@ def test_a_model_without_its_receipt_is_measured_again(swept, whole, tmp_path, c
     receipts[2].write_text("{")
     assert timeless(swept(copy, quiet=False)) == timeless(whole)
     assert capsys.readouterr().out.startswith("2 trainings of 4: 2.8e+08 FLOPs\nby the speed of the first 10 steps")
+    receipts[1].unlink()
+    with (copy / whole.runs[1]["folder"] / "metrics.jsonl").open("a") as f:
+        f.write('{"step": 4')
+    with pytest.raises(CorruptShard, match=r"metrics\.jsonl: line \d+ is damaged; remove the folder of the run, and"):
+        swept(copy)
+
+
+def test_a_foreign_file_is_refused_before_any_training(swept, tmp_path) -> None:
+    """It is not replaced, and nothing is trained in vain."""
+    place = tmp_path / "out" / "scaling.md"
+    place.parent.mkdir()
+    place.write_text("my own notes")
+    with pytest.raises(StaleOutput, match=r"scaling\.md exists and is not the result of a sweep; choose another file"):
+        swept(tmp_path / "out")
+    assert [*place.parent.iterdir()] == [place]
 
 
 def test_each_run_takes_its_budget(whole, shards) -> None:
@@ -138,7 +153,7 @@ def test_sizes_keep_the_proportions(name) -> None:
         ({"widths": [8, 16, 32, 0]}, "widths=0 must be a whole number from 1"),
         ({"widths": [8, 16, 32, 7]}, "d_model=7 with n_heads=1: each head must have an even width"),
         ({"seeds": True}, "seeds=True must be a whole number from 1"),
-        ({"budgets": [BUDGET, 1.0001 * BUDGET]}, "the budgets 140000000 and 140014000 are both 42 steps with width 8; "),
+        ({"budgets": [BUDGET, 1.0001 * BUDGET]}, "the budgets 140000000 and 140014000 are both 42 steps"),
         ({"budgets": [3e6]}, r"budget=3e\+06 with width 8 is 1 step of 128 tokens, fewer than 20; raise the budget"),
         ({"budgets": [1e12]}, r"budget=1e\+12 with width 8 reads .* tokens, and there are .*; add text, lower the"),
     ],

@@ -118,8 +118,8 @@ class Scaling:
                       for one in self.predictions if one["budget"] > largest]  # fmt: skip
         noise, free = self.about["noise"], self.about["free"]
         lines.append(f"a run's loss is {noise:.4f} bits per byte from the parabola of its budget (standard deviation, "
-                     f"{counted(free, 'degree')} of freedom); intervals state this noise only, and not whether the curves hold "
-                     "outside the budgets")  # fmt: skip
+                     f"{counted(free, 'degree')} of freedom); intervals state this noise only, and not whether the "
+                     "curves hold outside the budgets")  # fmt: skip
         return lines
 
     def __str__(self) -> str:
@@ -144,14 +144,15 @@ class Scaling:
         return parabolas(curves, "Parameters", said)
 
     def save(self) -> None:
-        """Write the JSON, the Markdown and the picture to the folder.
-
-        Raises StaleOutput if one of these files is not one that dataprep wrote.
-        """
+        """Write the JSON, the Markdown and the picture to the folder, after `check`."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
         content = {JSON: f"{text}\n", MARKDOWN: self.markdown(), PICTURE: standalone(self.picture())}
-        begins = {JSON: '{"minima"', MARKDOWN: "|budget(flops)|", PICTURE: "<svgxmlns"}
-        for name in content:
-            owned.check_file(files.join(self.folder, name), "the result of a sweep", begins[name])
+        check(self.folder)
         for name, value in content.items():
             files.write_bytes(files.join(self.folder, name), value.encode())
+
+
+def check(folder: str) -> None:
+    """Raise StaleOutput if a file in the folder has the name of a result, but is not one that dataprep wrote."""
+    for name, begins in ((JSON, '{"minima"'), (MARKDOWN, "|budget(flops)|"), (PICTURE, "<svgxmlns")):
+        owned.check_file(files.join(folder, name), "the result of a sweep", begins)

@@ -29,7 +29,7 @@ from dataprep.train.presets import preset
 
 from .cost import EPOCHS, MOST_EPOCHS, duration
 from .isoflop import FEWEST_SIZES, fit
-from .scaling import Scaling
+from .scaling import Scaling, check
 
 log = logging.getLogger("dataprep")
 VERSION = 1  # increased if the same run has another loss
@@ -72,7 +72,8 @@ def scaling(
     Returns the `Scaling`; `out` has it as scaling.json, scaling.md and isoflop.svg.
 
     Raises PlanError before any training if a budget or width cannot be used, if there are too few runs to fit, or if
-    the shards have too few tokens; InUse if another process writes into `out`.
+    the shards have too few tokens; StaleOutput if a file in `out` has the name of a result, but is not one; InUse if
+    another process writes into `out`.
 
     >>> dp.tools.scaling("work/shards", out="work/scaling", budgets=[1e12, 4e12], widths=[16, 32, 48, 64])
     """
@@ -82,6 +83,7 @@ def scaling(
     planned = budgets if isinstance(budgets, Mapping) else dict.fromkeys(budgets, widths)
     runs = _planned(given, config, planned, seeds)
     _check_budgets("at", at)
+    check(folder)
     owned.begin(folder)
     sweep = _Sweep(given, folder, (lambda _: None) if quiet else print)
     records = sweep.train(runs)
@@ -180,10 +182,9 @@ def _planned(
         width = run.config.model.d_model
         other = budget_of.setdefault((width, run.config.steps), run.budget)
         if other != run.budget:
-            msg = (
-                f"the budgets {other:.12g} and {run.budget:.12g} are both {counted(run.config.steps or 0, 'step')} with width "
-                f"{width}; choose budgets that differ more"
-            )
+            steps = counted(run.config.steps or 0, "step")
+            msg = f"the budgets {other:.12g} and {run.budget:.12g} are both {steps} with width {width}; choose budgets "
+            msg += "that differ more"
             raise PlanError(msg)
     return runs
 
@@ -261,7 +262,8 @@ class _Sweep:
             same = [run for run in left if run.config.model.d_model == width]
             if (same[0].config.steps or 0) <= 2 * TRIED:
                 return None
-            speeds = _speeds(self._train(same[0], stop_at=TRIED))
+            if not (speeds := _speeds(self._train(same[0], stop_at=TRIED))):
+                return None
             seconds += sum(run.tokens for run in same) / speeds[-1]
         return seconds
 
