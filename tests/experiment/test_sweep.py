@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.experiment.sweep import sized
 from dataprep.inference import train as training
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -75,6 +75,31 @@ def test_a_killed_sweep_resumes_to_the_same_table(swept, whole, tmp_path, monkey
     assert (out / "isoflop.svg").read_text().count('class="dot"') == 8
 
 
+def test_a_model_without_its_receipt_is_measured_again(swept, whole, tmp_path, capsys) -> None:
+    """As after a kill between the last step and the receipt; the last row of its metrics is an evaluation."""
+    copy = shutil.copytree(whole.folder, tmp_path / "copy")
+    receipts = [copy / f"{run['folder']}.json" for run in whole.runs]
+    receipts[0].unlink()
+    receipts[2].write_text("{")
+    assert timeless(swept(copy, quiet=False)) == timeless(whole)
+    assert capsys.readouterr().out.startswith("2 trainings of 4: 2.8e+08 FLOPs\nby the speed of the first 10 steps")
+    receipts[1].unlink()
+    with (copy / whole.runs[1]["folder"] / "metrics.jsonl").open("a") as f:
+        f.write('{"step": 4')
+    with pytest.raises(CorruptShard, match=r"metrics\.jsonl: line \d+ is damaged; remove the folder of the run, and"):
+        swept(copy)
+
+
+def test_a_foreign_file_is_refused_before_any_training(swept, tmp_path) -> None:
+    """It is not replaced, and nothing is trained in vain."""
+    place = tmp_path / "out" / "scaling.md"
+    place.parent.mkdir()
+    place.write_text("my own notes")
+    with pytest.raises(StaleOutput, match=r"scaling\.md exists and is not the result of a sweep; choose another file"):
+        swept(tmp_path / "out")
+    assert [*place.parent.iterdir()] == [place]
+
+
 def test_each_run_takes_its_budget(whole, shards) -> None:
     """Operations per token times tokens; and its loss is that of `evaluate`."""
     assert [run["width"] for run in whole.runs] == [*WIDTHS]
@@ -128,6 +153,7 @@ def test_sizes_keep_the_proportions(name) -> None:
         ({"widths": [8, 16, 32, 0]}, "widths=0 must be a whole number from 1"),
         ({"widths": [8, 16, 32, 7]}, "d_model=7 with n_heads=1: each head must have an even width"),
         ({"seeds": True}, "seeds=True must be a whole number from 1"),
+        ({"budgets": [BUDGET, 1.0001 * BUDGET]}, "the budgets 140000000 and 140014000 are both 42 steps"),
         ({"budgets": [3e6]}, r"budget=3e\+06 with width 8 is 1 step of 128 tokens, fewer than 20; raise the budget"),
         ({"budgets": [1e12]}, r"budget=1e\+12 with width 8 reads .* tokens, and there are .*; add text, lower the"),
     ],
@@ -157,5 +183,7 @@ def test_the_command(shards, tmp_path, dataprep) -> None:
     code, out, _ = dataprep(*given, f"--budget={BUDGET}", *(f"--width={width}" for width in WIDTHS), "--json")
     found = json.loads(out)
     assert (found["schema"], [run["width"] for run in found["runs"]]) == (1, [*WIDTHS])
+    _, _, err = dataprep(*given, f"--budget={BUDGET}=8,10,12,14", "--budget=140e6=16")
+    assert "--budget 1.4e+08 is given twice; write all of its widths in one argument" in err
     _, _, err = dataprep(*given, "--budget=much")
     assert "--budget much must be FLOPS or FLOPS=WIDTHS, such as 1e12 or 1e12=32,48,64,96" in err

@@ -109,7 +109,7 @@ def scaling(
     from dataprep.experiment.sweep import scaling as run
 
     with only_json(as_json):
-        budgets = dict(_budget(one, width or []) for one in budget)
+        budgets = _budgets(budget, width or [])
         made = run(shards, out=out, budgets=budgets, at=at or (), train=preset, settings=settings or (), seeds=seeds)
     if as_json:
         print_json({"schema": SCHEMA, **made.to_dict()})
@@ -121,6 +121,18 @@ def scaling(
     for line in made.notes():
         say(line)
     say(os.path.join(made.folder, "scaling.md"))
+
+
+def _budgets(given: list[str], widths: list[int]) -> dict[float, list[int]]:
+    """Return {operations: widths} of the arguments FLOPS or FLOPS=WIDTHS; the default is `widths`."""
+    found: dict[float, list[int]] = {}
+    for one in given:
+        flops, own = _budget(one, widths)
+        if flops in found:
+            msg = f"--budget {flops:g} is given twice; write all of its widths in one argument, such as 1e12=32,48,64"
+            raise PlanError(msg)
+        found[flops] = own
+    return found
 
 
 def _budget(given: str, widths: list[int]) -> tuple[float, list[int]]:

@@ -86,7 +86,9 @@ class Experiment:
             f"an interval is over seeds and held-out {'groups' if a['group'] else 'documents'}{corrected}",
         ]
         if a["start"]:
-            lines.append(f"each run starts from {a['start']}, and lowers the learning rate from its first step")
+            warmup = a["config"]["warmup"]
+            after = f"after {counted(warmup, 'step')} of warm-up" if warmup else "from its first step"
+            lines.append(f"each run starts from {a['start']}, and lowers the learning rate {after}")
         return lines
 
     def _removed(self) -> dict[str, int]:

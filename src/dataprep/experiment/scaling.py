@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.output import owned
+from dataprep.errors import counted
 from dataprep.report.difference_charts import standalone
 from dataprep.report.scaling_charts import Parabola, parabolas
 from dataprep.shown.notebook import block
@@ -83,7 +84,7 @@ class Scaling:
         """Return the rows of the table, one per budget and prediction, as texts; its columns are `COLUMNS`."""
         rows = []
         for one in (*self.minima, *self.predictions):
-            cells = [f"{one['budget']:.3g}" + ("" if "why_not" in one else " (predicted)")]
+            cells = [f"{one['budget']:g}" + ("" if "why_not" in one else " (predicted)")]
             for name, form in (("parameters", ",.0f"), ("tokens", ",.0f"), ("loss", ".4f")):
                 value, low, high = one[name] or (None, None, None)
                 cells += ["", ""] if value is None else [f"{value:{form}}", f"{low:{form}} to {high:{form}}"]
@@ -93,7 +94,7 @@ class Scaling:
     def run_rows(self) -> list[list[str]]:
         """Return the rows of the table of runs, as texts; its columns are `OF_RUNS`."""
         return [
-            [f"{run['budget']:.3g}", f"{run['width']}", f"{run['layers']}", f"{run['parameters']:,}",
+            [f"{run['budget']:g}", f"{run['width']}", f"{run['layers']}", f"{run['parameters']:,}",
              f"{run['tokens']:,}", f"{run['epochs']:.2g}", f"{run['seed']}", f"{run['bits_per_byte']:.4f}",
              f"{run['seconds']:,.0f}"]
             for run in self.runs
@@ -101,7 +102,7 @@ class Scaling:
 
     def notes(self) -> list[str]:
         """Return sentences about the minima that are missing, the exponents, and the extrapolation."""
-        lines = [f"budget {one['budget']:.3g}: {one['why_not']}" for one in self.minima if one["why_not"]]
+        lines = [f"budget {one['budget']:g}: {one['why_not']}" for one in self.minima if one["why_not"]]
         largest = max((one["budget"] for one in self.minima if not one["why_not"]), default=None)
         n = sum(not one["why_not"] for one in self.minima)
         for name, of in self.exponents.items():
@@ -113,12 +114,12 @@ class Scaling:
         elif self.about["at"] and n < FEWEST_BUDGETS:
             lines.append(f"a predicted loss needs {FEWEST_BUDGETS} budgets with a minimum, and there are {n}")
         if n > 1 and largest is not None:
-            lines += [f"{one['budget']:.3g} is {one['budget'] / largest:.3g} times the largest of these budgets"
+            lines += [f"{one['budget']:g} is {one['budget'] / largest:.3g} times the largest of these budgets"
                       for one in self.predictions if one["budget"] > largest]  # fmt: skip
         noise, free = self.about["noise"], self.about["free"]
         lines.append(f"a run's loss is {noise:.4f} bits per byte from the parabola of its budget (standard deviation, "
-                     f"{free} degrees of freedom); intervals state this noise only, and not whether the curves hold "
-                     "outside the budgets")  # fmt: skip
+                     f"{counted(free, 'degree')} of freedom); intervals state this noise only, and not whether the "
+                     "curves hold outside the budgets")  # fmt: skip
         return lines
 
     def __str__(self) -> str:
@@ -138,19 +139,20 @@ class Scaling:
             x = np.linspace(sizes.min(), sizes.max(), CURVE)
             curve = zip(np.exp(x).tolist(), np.polyval(one["coefficients"], x).tolist(), strict=True)
             lowest = None if one["why_not"] else (one["parameters"], one["loss"][0])
-            curves.append(Parabola(f"{one['budget']:.3g}", points, list(curve), lowest))
+            curves.append(Parabola(f"{one['budget']:g}", points, list(curve), lowest))
         said = "Bits per byte against the number of parameters, for each budget of operations, with the best sizes"
         return parabolas(curves, "Parameters", said)
 
     def save(self) -> None:
-        """Write the JSON, the Markdown and the picture to the folder.
-
-        Raises StaleOutput if one of these files is not one that dataprep wrote.
-        """
+        """Write the JSON, the Markdown and the picture to the folder, after `check`."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
         content = {JSON: f"{text}\n", MARKDOWN: self.markdown(), PICTURE: standalone(self.picture())}
-        begins = {JSON: '{"minima"', MARKDOWN: "|budget(flops)|", PICTURE: "<svgxmlns"}
-        for name in content:
-            owned.check_file(files.join(self.folder, name), "the result of a sweep", begins[name])
+        check(self.folder)
         for name, value in content.items():
             files.write_bytes(files.join(self.folder, name), value.encode())
+
+
+def check(folder: str) -> None:
+    """Raise StaleOutput if a file in the folder has the name of a result, but is not one that dataprep wrote."""
+    for name, begins in ((JSON, '{"minima"'), (MARKDOWN, "|budget(flops)|"), (PICTURE, "<svgxmlns")):
+        owned.check_file(files.join(folder, name), "the result of a sweep", begins)

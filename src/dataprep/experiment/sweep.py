@@ -29,7 +29,7 @@ from dataprep.train.presets import preset
 
 from .cost import EPOCHS, MOST_EPOCHS, duration
 from .isoflop import FEWEST_SIZES, fit
-from .scaling import Scaling
+from .scaling import Scaling, check
 
 log = logging.getLogger("dataprep")
 VERSION = 1  # increased if the same run has another loss
@@ -72,7 +72,8 @@ def scaling(
     Returns the `Scaling`; `out` has it as scaling.json, scaling.md and isoflop.svg.
 
     Raises PlanError before any training if a budget or width cannot be used, if there are too few runs to fit, or if
-    the shards have too few tokens; InUse if another process writes into `out`.
+    the shards have too few tokens; StaleOutput if a file in `out` has the name of a result, but is not one; InUse if
+    another process writes into `out`.
 
     >>> dp.tools.scaling("work/shards", out="work/scaling", budgets=[1e12, 4e12], widths=[16, 32, 48, 64])
     """
@@ -82,6 +83,7 @@ def scaling(
     planned = budgets if isinstance(budgets, Mapping) else dict.fromkeys(budgets, widths)
     runs = _planned(given, config, planned, seeds)
     _check_budgets("at", at)
+    check(folder)
     owned.begin(folder)
     sweep = _Sweep(given, folder, (lambda _: None) if quiet else print)
     records = sweep.train(runs)
@@ -171,10 +173,20 @@ def _planned(
         if not len(shards.split(split)):
             msg = f"{shards.path} has no documents in the split {split!r}; encode with split=dp.Split(val=0.05)"
             raise PlanError(msg)
-    return [
+    runs = [
         run for budget in sorted(budgets) for width in sorted(set(budgets[budget]))
         for run in _seeds(shards, budget, sized(config, width), seeds)
     ]  # fmt: skip
+    budget_of: dict[tuple[int, int | None], float] = {}  # of a width and its steps
+    for run in runs:
+        width = run.config.model.d_model
+        other = budget_of.setdefault((width, run.config.steps), run.budget)
+        if other != run.budget:
+            steps = counted(run.config.steps or 0, "step")
+            msg = f"the budgets {other:.12g} and {run.budget:.12g} are both {steps} with width {width}; choose budgets "
+            msg += "that differ more"
+            raise PlanError(msg)
+    return runs
 
 
 def _seeds(shards: Shards, budget: float, config: TrainConfig, seeds: int) -> list[SizedRun]:
@@ -250,8 +262,9 @@ class _Sweep:
             same = [run for run in left if run.config.model.d_model == width]
             if (same[0].config.steps or 0) <= 2 * TRIED:
                 return None
-            speed = _rows(self._train(same[0], stop_at=TRIED).metrics)[-1]["tokens_per_s"]
-            seconds += sum(run.tokens for run in same) / speed
+            if not (speeds := _speeds(self._train(same[0], stop_at=TRIED))):
+                return None
+            seconds += sum(run.tokens for run in same) / speeds[-1]
         return seconds
 
     def _train(self, run: SizedRun, stop_at: int | None = None) -> Any:
@@ -268,19 +281,19 @@ class _Sweep:
             trained = self._train(run)
             loss = evaluate(trained.checkpoint, self.shards, device=run.config.device).total.bits_per_byte
             assert loss is not None, "shards of dataprep know the bytes of their tokens"
-            speeds = [row["tokens_per_s"] for row in _rows(trained.metrics) if row.get("tokens_per_s")]
             per_step = run.config.batch * run.config.model.context
             self.say(f"{run.budget:.3g} FLOPs, width {run.config.model.d_model}, {run.parameters:,} parameters, "
                      f"{run.tokens:,} tokens, seed {run.config.seed}: {loss:.4f} bits per byte")  # fmt: skip
             return {"files": [], "bits_per_byte": loss, "epochs": trained.epochs,
-                    "seconds": sum(per_step / speed for speed in speeds)}  # fmt: skip
+                    "seconds": sum(per_step / speed for speed in _speeds(trained))}  # fmt: skip
 
         record = receipts.once(f"{self._place(run)}.json", self._key(run), make)
         facts = {name: record[name] for name in ("bits_per_byte", "epochs", "seconds")}
         return {**facts, "folder": files.join("runs", files.name_of(self._place(run)))}
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
+def _speeds(trained: Any) -> list[float]:
+    """Return the tokens per second of each step of a run; rows of metrics that an evaluation wrote have none."""
     from dataprep.train.metrics import read
 
-    return read(Path(path))
+    return [row["tokens_per_s"] for row in read(Path(trained.metrics)) if row.get("tokens_per_s")]

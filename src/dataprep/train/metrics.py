@@ -14,7 +14,7 @@ from typing import IO, Any, Protocol
 
 import torch
 
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.store.atomic import full_disk_said, read_bytes, whole
 
 from .curve import Curve
@@ -105,8 +105,12 @@ class Metrics:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a metrics file, one dict per line."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Return the rows of a metrics file, one dict per line. Raises CorruptShard if a line is damaged."""
+    lines = path.read_text(errors="replace").splitlines()
+    if damaged := [i for i, line in enumerate(lines, 1) if not _is_before(line, sys.maxsize)]:
+        msg = f"{path}: line {damaged[0]:,} is damaged; remove the folder of the run, and run again"
+        raise CorruptShard(msg)
+    return [json.loads(line) for line in lines]
 
 
 def _is_before(line: str, step: int) -> bool:

@@ -6,6 +6,7 @@ shapes but no values.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -90,7 +91,8 @@ def training_cost(config: TrainConfig, vocab_size: int, n_tokens: int) -> Traini
         n_tokens: the number of training tokens.
     """
     per_step = config.batch * config.model.context
-    steps = config.steps or max(1, n_tokens // per_step)
+    one_pass = max(1, math.ceil((n_tokens - 1) / config.model.context))  # rows of the usual layout
+    steps = config.steps or math.ceil(one_pass / config.batch)
     with torch.device("meta"):
         model = GPT(config.model, vocab_size, config.n_labels)
     n = sum(p.numel() for p in model.parameters())
