@@ -105,8 +105,11 @@ def test_judgements_are_saved_counted_and_become_stale(tmp_path) -> None:
     judge(explored.index(), answer(explored.index(), third, "right"), "Ann")
     assert [shown(explored.index())[0][name] for name in ("stale", "right")] == [2, 1]
     judge(explored.index(), answer(explored.index(), third, ""), "Ann")
+    late = answer(explored.index(), first, "right")
     done = forget(url, [first])
     assert any("removed from" in said and "review.parquet" in said for said in done.cleared)
+    with pytest.raises(PlanError, match="was forgotten, so there is nothing to judge"):
+        judge(explored.index(), late, "Ann")  # of a page that shows it still
     assert {row.id for row in review.load(url)} == {parse_id(second)}
     (one,) = shown(explored.index())
     assert (one["drops"], first in one["sample"]) == (7, False)

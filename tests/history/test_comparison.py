@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from dataprep.core.model.batch import show_id
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.history import comparison
 from dataprep.history.drop_reasons import UNKNOWN
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 NAMES = ("articles.jsonl", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -150,6 +153,40 @@ def test_tokens_of_what_was_lost(pair, tmp_path):
     ):
         for source, s in side.sources.items():
             assert s.tokens == sum(len(tok.encode(text)) + 1 for other, text in gone if other == source)
+
+
+@dataclass(frozen=True)
+class EveryThird:
+    """Keeps a third of the documents, by the length of their texts."""
+
+    number: int
+
+    def __call__(self, text):
+        return len(text) % 3 == self.number
+
+
+def test_each_dataset_has_its_own_tokens(tmp_path):
+    """Of two Datasets of one size in one folder, each has the tokens of the shards that were made from it."""
+    texts = [chr(0x61 + i) * (3 + i) for i in range(18)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
+    place, tok = tmp_path / "run", Tokenizer.of_bytes()
+    for number, name in enumerate("ab"):
+        docs = dp.Pipeline(dp.Filter(EveryThird(number))).run(
+            dp.read(str(tmp_path / "in.jsonl")), out=str(place / name)
+        )
+        dp.encode(docs, tok, out=str(place / f"tokens-of-{name}"), val=0.2)
+        assert comparison.compare(str(place / "a"), str(place / name)).has_tokens
+        if name == "a":
+            two = dp.Pipeline(dp.Filter(EveryThird(2))).run(dp.read(str(tmp_path / "in.jsonl")), out=str(place / "c"))
+            assert two.count == docs.count
+            assert not comparison.compare(str(place / "a"), str(place / "c")).has_tokens
+    place = place.rename(tmp_path / "moved")
+    found = comparison.compare(str(place / "a"), str(place / "b"))
+    assert found.has_tokens
+    for number, side in enumerate((found.lost, found.gained)):
+        assert sum(one.tokens for one in side.sources.values()) == sum(
+            len(text) + 1 for text in texts if len(text) % 3 == number
+        )
 
 
 def test_a_moved_run_still_knows_its_steps(inputs, tmp_path):

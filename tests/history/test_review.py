@@ -45,6 +45,9 @@ def test_wilson_is_that_of_the_tables() -> None:
     assert review.wilson(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
     assert review.wilson(1, 20) == pytest.approx((1 - 0.1611, 1), abs=5e-5)
     assert review.wilson(0.5, 0) == (0, 1)
+    for n in range(1, 300):  # after rounding, too
+        assert review.wilson(0, n)[0] == 0
+        assert review.wilson(1, n)[1] == 1
 
 
 def test_the_precision_is_weighted_and_its_interval_holds() -> None:

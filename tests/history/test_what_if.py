@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+from dataprep.core.model.batch import show_id
 from dataprep.errors import PlanError, ReadError
+from dataprep.forget.forget import forget
 from dataprep.history import stage_input
 from dataprep.history.what_if import sentences, what_if
 
@@ -86,6 +88,19 @@ def test_with_all_documents_it_equals_a_full_run(tmp_path, script) -> None:
         assert changed == [found.back.value, found.new.value]
     rule = what_if(run.url, "C4", sample=None)
     assert rule.back.value < sum(row["stage"] == "C4" for row in run.drops().to_pylist())  # not a subtraction
+
+
+def test_after_forget_the_stages_are_the_same(tmp_path) -> None:
+    """Forgotten documents are not counted, and each pass of the run still has its own stages."""
+    docs = corpus(tmp_path, "arabic", 80)
+    first = (dp.Exact(), c4(), GOPHER)
+    run = dp.Pipeline(*first, dp.MinHash()).run(docs, str(tmp_path / "run"))
+    stages, before = [one.label for one in stage_input.run_stages(run.url)], what_if(run.url, "C4", sample=None)
+    gone = run.table(["id"])["id"].to_pylist()[:3]
+    forget(run.url, [show_id(one) for one in gone])
+    found = what_if(run.url, "C4", sample=None)
+    assert [one.label for one in stage_input.run_stages(run.url)] == stages
+    assert (found.documents, found.back, found.later) == (before.documents - 3, before.back, ("MinHash",))
 
 
 def test_intervals_of_samples_hold(tmp_path, monkeypatch) -> None:

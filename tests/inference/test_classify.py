@@ -78,6 +78,7 @@ def test_a_classifier_learns_which_letter_a_text_has(made, dataprep):
     texts = [tok.decode(side.document(k).tolist()) for k in range(len(side))]
     every = dp.tools.classify(made / "letters", texts, device="cpu")
     assert dp.tools.classify(made / "letters", texts[:1], device="cpu")[0] == pytest.approx(every[0])
+    assert dp.tools.classify(made / "letters", iter(texts), device="cpu") == every
     for shares, label in zip(every, side.labels, strict=True):
         assert sum(shares.values()) == pytest.approx(1)
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
@@ -112,7 +113,10 @@ def test_scores_are_those_of_lists():
 
 @pytest.mark.parametrize("layout", ["bestfit", "padded", "cut"])
 def test_packed_is_separate(made, layout):
-    """In each layout a document has one target, its label, where its scores are those of the document by itself."""
+    """In each layout a document has one target, its label, where its scores are those of the document by itself.
+
+    No row is without a target: the rest of a document that is longer than the context would train nothing.
+    """
     model, saved = load_model(made / "letters")
     shards = of_letters(made)
     config = replace(TrainConfig.from_dict(saved["config"]), layout=layout)
@@ -120,9 +124,11 @@ def test_packed_is_separate(made, layout):
     rows_of, side = loader.rows_of.layouts[0], shards.split("train")
     rows = rows_of.rows(np.arange(len(rows_of)))
     assert rows.n_targets == len(side)
+    assert rows_of.longer_than_context()[0] > 5
     from dataprep.train.data.sets import to_device
 
     x, y, mask = to_device(rows, torch.device("cpu"))
+    assert (y != IGNORE).any(1).all()
     with torch.no_grad():
         packed = model(x, mask)[y != IGNORE].softmax(-1)
     alone = probabilities(model, [[shards.eot, *side.document(k).tolist()] for k in range(len(side))], batch=7)
@@ -198,6 +204,13 @@ def test_bad_input_of_a_training(made, tmp_path, more, said):
     with pytest.raises(DataprepError, match=said):
         dp.train(str(made / "shards"), out=tmp_path / "out", quiet=True, **{**how(made), **more})
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("texts", [None, 3, "a", ["a", None], iter([b"a"])])
+def test_texts_that_are_none(made, texts):
+    """Anything but several texts is an error."""
+    with pytest.raises(PlanError, match=r"texts=.* must be a list of texts"):
+        dp.tools.classify(made / "letters", texts, device="cpu")
 
 
 def test_other_bad_input(made, tmp_path):

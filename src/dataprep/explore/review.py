@@ -114,8 +114,11 @@ def judge(index: RunIndex, answer: ReviewAnswer, reviewer: str) -> dict[str, Any
 
     If the texts changed after they were shown, the judgement is stale.
 
-    Raises PlanError if the stage did not drop the document.
+    Raises PlanError if the stage did not drop the document, or if it was forgotten.
     """
+    if index.rows("SELECT 1 FROM forgotten WHERE id = ?", [answer.id]):
+        msg = f"document {show_id(answer.id)} was forgotten, so there is nothing to judge"
+        raise PlanError(msg)
     rows = index.rows("SELECT * FROM drops WHERE id = ? AND stage = ? LIMIT 1", [answer.id, answer.stage])
     if not rows:
         msg = f"{answer.stage} did not drop the document {show_id(answer.id)}"

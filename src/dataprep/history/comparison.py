@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.core.output.layout import Folder
+from dataprep.core.output.layout import Folder, home_of
 from dataprep.core.output.lineage import family
 from dataprep.core.output.run_folder import token_folders
 from dataprep.errors import PlanError
@@ -251,13 +251,30 @@ def _add_tokens(found: Comparison) -> None:
 
 
 def _shards_of(docs: Dataset) -> Shards | None:
-    """Return the token shards in the same run as a Dataset that hold as many documents, or None."""
+    """Return the token shards in the same run as a Dataset that hold all its documents and no others, or None."""
     run = Folder(str(docs.url)).parent.url
     if not files.is_local(run):
         return None
-    found = (f for f in token_folders(run) if f.token_manifest is not None and f.token_manifest.documents == docs.count)
-    folder = next(found, None)
-    return None if folder is None else Shards.open(files.path_of(folder.url))
+    for folder in token_folders(run):
+        manifest = folder.token_manifest
+        if manifest is not None and manifest.documents == docs.count and _is_made_from(folder, str(docs.url)):
+            return Shards.open(files.path_of(folder.url))
+    return None
+
+
+def _is_made_from(folder: Folder, url: str) -> bool:
+    """Return whether all documents of token shards were read from the Dataset in the folder `url`.
+
+    If the run was moved, its Datasets are recognised by their names.
+    """
+    homes = {home_of(row.url) for row in folder.origin.files} if folder.origin is not None else set()
+    return bool(homes) and all(home is not None and _is_same(home, url) for home in homes)
+
+
+def _is_same(home: Folder, url: str) -> bool:
+    if files.real(home.url) == files.real(url):
+        return True
+    return not home.is_dataset and files.name_of(home.url) == files.name_of(url)
 
 
 def _token_rows(shards: Shards, split: str) -> Iterator[B.Batch]:

@@ -155,7 +155,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
         return 0.0, 1.0
     middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))  # `share` is inside, after rounding
 
 
 def precision(counts: Mapping[str | None, tuple[int, int]], population: Mapping[str | None, int]) -> Precision | None:

@@ -100,7 +100,7 @@ class RunStage:
         Raises PlanError if a stage before it cannot be reconstructed, or joins documents of a sample, and ReadError if
         the input is missing, has changed, or is hidden by a stage.
         """
-        before = [one.name for one in self.own if one.name not in (READ, FORGET)]
+        before = [one.name for one in self.own if one.name != READ]
         before = before[: before.index(self.label)]
         stages = [self._recorded(one) if one in self._fitted else self._made(one, known or {}) for one in before]
         if share < 1:
@@ -188,14 +188,18 @@ def known_stages(url: str, pipeline: Any) -> dict[str, Stage]:
 def passes(final: Folder) -> Iterator[tuple[Folder, list[StageStats]]]:
     """Yield the Datasets that the passes of a Pipeline wrote, in order, each with the statistics of the pass's stages.
 
-    The statistics of the last Dataset include those of the saved ones.
+    The statistics of the last Dataset include those of the saved ones. Those of `forget`, in any of them, are left out.
     """
     done = 0
     for home in final.saved:
-        own = Stats.from_json((home.record or home.sealed).stats).stages
+        own = _stages(home)
         done += len(own)
         yield home, own
-    yield final, Stats.from_json(final.sealed.stats).stages[done:]
+    yield final, _stages(final)[done:]
+
+
+def _stages(home: Folder) -> list[StageStats]:
+    return [one for one in Stats.from_json((home.record or home.sealed).stats).stages if one.name != FORGET]
 
 
 def _pieces(part: Part) -> Iterator[Part]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dataprep.errors import PlanError
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def classify(
-    model: str | os.PathLike[str] | Loaded, texts: Sequence[str], *, device: str = "auto"
+    model: str | os.PathLike[str] | Loaded, texts: Iterable[str], *, device: str = "auto"
 ) -> list[dict[str, float]]:
     """Return {label: probability} for each text, the most probable label first.
 
@@ -31,7 +31,8 @@ def classify(
 
     from .open_model import open_model, tokenizer_of
 
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    given = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [None]
+    if not all(isinstance(text, str) for text in given):
         msg = f"texts={texts!r:.80} must be a list of texts"
         raise PlanError(msg)
     gpt, saved = model if isinstance(model, tuple) else open_model(model, device)
@@ -40,5 +41,5 @@ def classify(
         msg = f"{saved['path']} is not a classifier; train one from it with a column of labels (--labels COLUMN)"
         raise PlanError(msg)
     tok = tokenizer_of(saved["path"], saved["tokenizer"])
-    found = probabilities(gpt, [[tok.eot, *tok.encode(text)] for text in texts]).tolist()
+    found = probabilities(gpt, [[tok.eot, *tok.encode(text)] for text in given]).tolist()
     return [dict(sorted(zip(labels, row, strict=True), key=lambda pair: -pair[1])) for row in found]

@@ -11,7 +11,8 @@ count.
     kept). Padding is never a target.
 
 With `labels`, rows of the last three have one target per document: the number of its label, at the last of its first
-`context` inputs. A longer document is therefore classified by its beginning, in all three alike.
+`context` inputs. A longer document is therefore classified by its beginning, in all three alike; the rest of it is in
+no row.
 
 If shards have masks (`.msk`), a target counts only if its mask is 1.
 """
@@ -185,15 +186,12 @@ class PackedLayout(Layout):
     one document per row, truncated if it is long.
     """
 
-    def __init__(self, shards: Shards, context: int, how: str, **options: Any) -> None:
-        super().__init__(shards, context, **options)
+    def __init__(self, shards: Shards, context: int, how: str, *, labels: bool = False, **options: Any) -> None:
+        super().__init__(shards, context, labels=labels, **options)
         self._need(context if how == "bestfit" else 1)
         ends = [shards.ends(i) for i in range(len(shards.shards))]
-        self.plan = (
-            packing.bestfit(ends, context)
-            if how == "bestfit"
-            else packing.padded(ends, context, cut=how == "cut")
-        )  # fmt: skip
+        pack, is_cut = packing.bestfit if how == "bestfit" else packing.padded, how == "cut" or labels
+        self.plan = pack(ends, context, cut=is_cut)
 
     def __len__(self) -> int:
         return len(self.plan)

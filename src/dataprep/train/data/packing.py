@@ -53,15 +53,16 @@ class RowPlan:
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
 
-def bestfit(ends: Sequence[NDArray[Any]], context: int) -> RowPlan:
+def bestfit(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> RowPlan:
     """Return the plan of training rows with several documents each, packed by best-fit decreasing.
 
     Args:
         ends: for each shard, the offsets in its tokens at which documents end, ascending.
         context: tokens per row.
+        cut: use only the first piece of each document, so that the rest of it is dropped.
     """
     parts = []
-    for start, size, begins in _windows(ends, context):
+    for start, size, begins in _windows(ends, context, cut=cut):
         slots = size + (~begins & (size < context))
         row, n_rows = best_fit(slots, context)
         # One key for row and piece: a plain sort of different numbers is fast and the same everywhere.
@@ -76,10 +77,9 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
     - ends: for each shard, the offsets in its tokens at which documents end, ascending.
     - cut: use only the first piece of each document, so that the rest of it is dropped.
     """
-    parts = []
-    for start, size, begins in _windows(ends, context):
-        kept = begins if cut else slice(None)
-        parts.append((np.ones(len(start[kept]), np.int64), start[kept], size[kept], begins[kept]))
+    parts = [
+        (np.ones(len(start), np.int64), start, size, begins) for start, size, begins in _windows(ends, context, cut=cut)
+    ]
     return _joined(parts)
 
 
@@ -101,13 +101,20 @@ def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDAr
     return start, np.minimum(stop[document] - start, context).astype(np.int32), number == 0
 
 
-def _windows(ends: Sequence[NDArray[Any]], context: int) -> Iterator[tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]]:
-    """Yield the pieces of all files in order, about `WINDOW` at a time; starts count from the first file's."""
+def _windows(
+    ends: Sequence[NDArray[Any]], context: int, *, cut: bool
+) -> Iterator[tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]]:
+    """Yield the pieces of all files in order, about `WINDOW` at a time; starts count from the first file's.
+
+    - cut: whether only the first piece of each document is yielded.
+    """
     held: list[tuple[Any, ...]] = []
     base = count = 0
     for file in ends:
         for i in range(0, len(file), WINDOW):
             start, size, begins = pieces(file[i : i + WINDOW], context, int(file[i - 1]) if i else 0)
+            if cut:
+                start, size, begins = start[begins], size[begins], begins[begins]
             held.append((start + base, size, begins))
             count += len(start)
             if count >= WINDOW:
