@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import dataprep as dp  # noqa: E402
+from dataprep.core.model.batch import show_id  # noqa: E402
 from dataprep.errors import DataprepError, PlanError, StaleOutput  # noqa: E402
+from dataprep.forget.forget import forget  # noqa: E402
 from dataprep.inference.adapter import export_adapter  # noqa: E402
 from dataprep.inference.chat_model import ChatModel  # noqa: E402
 from dataprep.inference.evaluate import Evaluation  # noqa: E402
@@ -211,6 +214,18 @@ def test_texts_that_are_none(made, texts):
     """Anything but several texts is an error."""
     with pytest.raises(PlanError, match=r"texts=.* must be a list of texts"):
         dp.tools.classify(made / "letters", texts, device="cpu")
+
+
+def test_forgotten_documents(made, tmp_path):
+    """The Dataset has forgotten a document that the shards still have; once they have, too, training goes on."""
+    docs, shards = (str(shutil.copytree(made / name, tmp_path / name)) for name in ("docs", "shards"))
+    gone = show_id(dp.open_dataset(docs).table(["id"])["id"][0].as_py())
+    forget(docs, [gone])
+    given = {**how(made, steps=2), "docs": docs, "out": tmp_path / "out", "quiet": True}
+    with pytest.raises(PlanError, match="1 document of .* is not in the Dataset .*, which has forgotten"):
+        dp.train(shards, **given)
+    forget(shards, [gone])
+    assert dp.train(shards, **given).steps == 2
 
 
 def test_other_bad_input(made, tmp_path):

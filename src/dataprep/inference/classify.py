@@ -31,8 +31,9 @@ def classify(
 
     from .open_model import open_model, tokenizer_of
 
-    given = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [None]
-    if not all(isinstance(text, str) for text in given):
+    is_list = isinstance(texts, Iterable) and not isinstance(texts, str)
+    given = list(texts) if is_list else []
+    if not is_list or not all(isinstance(text, str) for text in given):
         msg = f"texts={texts!r:.80} must be a list of texts"
         raise PlanError(msg)
     gpt, saved = model if isinstance(model, tuple) else open_model(model, device)

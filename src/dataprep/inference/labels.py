@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset, open_dataset
+from dataprep.core.output.forget_list import listed
 from dataprep.errors import PlanError, counted
 from dataprep.tokens.shards.shard import Shards
 
@@ -63,10 +64,15 @@ def _column(own: pa.Table, by: str, docs: Dataset | str | None, path: str, setti
         missing = pc.not_equal(sources, own[SOURCE]).to_numpy(zero_copy_only=False)
     if missing.any():
         n = int(missing.sum())
+        is_forgotten = docs.url is not None and np.isin(wanted[missing], listed(str(docs.url))).all()
+        then = (
+            "which has forgotten what these shards still contain; forget it there, too"
+            if is_forgotten
+            else "name the one that these shards were encoded from"
+        )
         msg = (
             f"{counted(n, 'document')} of {path}, such as {show_id(int(wanted[np.argmax(missing)]))}, "
-            f"{'is' if n == 1 else 'are'} not in the Dataset {docs.url or ''}; name the one that these shards were "
-            "encoded from"
+            f"{'is' if n == 1 else 'are'} not in the Dataset {docs.url or ''}{',' if is_forgotten else ';'} {then}"
         )
         raise PlanError(msg)
     return pc.take(values, pa.array(row))
