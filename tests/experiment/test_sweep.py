@@ -148,6 +148,8 @@ def test_sizes_keep_the_proportions(name) -> None:
         ({"widths": [8, 16, 32]}, "there are 1 budget, 3 widths and 1 seed; a fit needs a budget with four widths, or"),
         ({"budgets": {BUDGET: [8, 8, 8, 16]}}, "there are 1 budget, 2 widths"),
         ({"budgets": []}, "there are 0 budgets"),
+        ({"budgets": 1e12}, r"budgets=1000000000000\.0 must be a list, such as \[1000000000000\.0\]"),
+        ({"budgets": {BUDGET: 8}}, r"budgets\[.*\]=8 must be a list"),
         ({"budgets": [-1.0]}, "budgets=-1.0 must be numbers of operations above 0, such as 1e12"),
         ({"at": ["1e12"]}, "at='1e12' must be numbers of operations above 0"),
         ({"widths": [8, 16, 32, 0]}, "widths=0 must be a whole number from 1"),

@@ -195,7 +195,7 @@ def test_what_a_classifier_cannot_do(made, tmp_path):
     [
         ({"labels": "colour"}, "there is no column colour; the columns are id"),
         ({"docs": None}, "labels='letter' needs the Dataset that .* was encoded from: name its folder with docs="),
-        ({"labels": "half"}, "labels='half': .* documents of the train split of .* have no label; the labels are ж, ب"),
+        ({"labels": "half"}, "labels='half': .* of the train split of .* have no label; the labels are 'ж', 'ب'"),
         ({"labels": "same"}, r"labels=\('x',\) must be two or more, so that there is something to learn"),
         ({"labels": None}, "docs has no effect without labels"),
         ({"settings": ["mask_documents=False"]}, "objective='classify' needs whole documents: set layout=bestfit"),

@@ -80,6 +80,7 @@ def scaling(
     folder = os.fspath(out).rstrip("/")
     config = (preset(train) if isinstance(train, str) else train).override(*settings)
     given = shards if isinstance(shards, Shards) else Shards.open(shards)
+    _check_lists(budgets, widths, at)
     planned = budgets if isinstance(budgets, Mapping) else dict.fromkeys(budgets, widths)
     runs = _planned(given, config, planned, seeds)
     _check_budgets("at", at)
@@ -95,6 +96,17 @@ def scaling(
     result = Scaling.of(folder, found, rows, at, about | {"train_tokens": _n_tokens(given)})
     result.save()
     return result
+
+
+def _check_lists(budgets: Any, widths: Any, at: Any) -> None:
+    """Raise PlanError if a number is given where numbers are wanted."""
+    given = {"budgets": budgets, "widths": widths, "at": at}
+    if isinstance(budgets, Mapping):
+        given |= {f"budgets[{name!r}]": some for name, some in budgets.items()}
+    for name, some in given.items():
+        if isinstance(some, (int, float)):
+            msg = f"{name}={some!r} must be a list, such as [{some!r}]"
+            raise PlanError(msg)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataprep.tokens.shards.shard import Shards
 if TYPE_CHECKING:
     from dataprep.train import TrainConfig
 
+MOST_NAMES = 10  # in a message
 SOURCE, UNKNOWN = "source", "(none)"
 """The column that shards have themselves; the label of documents without a value."""
 
@@ -114,9 +115,10 @@ def labelled(
         if (numbers < 0).any():
             text = texts[its[np.argmax(numbers < 0)]]
             what = "no label" if text == UNKNOWN else f"labels that the model does not know, such as {text!r:.60}"
+            known = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
             msg = (
                 f"{setting}={column!r}: {counted(int((numbers < 0).sum()), 'document')} of the {split} split of "
-                f"{shards.path} have {what}; the labels are {', '.join(names)}: "
+                f"{shards.path} have {what}; the labels are {known}: "
                 "choose another column, or drop these documents before encoding"
             )
             raise PlanError(msg)
