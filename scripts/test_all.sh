@@ -68,7 +68,7 @@ test_with() {
   python3 -m venv ".venv-$kind" && "$python" -m pip install --disable-pip-version-check --quiet uv &&
     "$python" -m uv pip install --quiet -p "$python" --resolution "$how" --upgrade -e ".[data]" &&
     "$python" -m uv pip install --quiet -p "$python" duckdb hypothesis matplotlib psutil pytest pytest-xdist &&
-    "$python" -m pytest -n 3 --dist loadfile -m "not slow" "$@" "${ROOMS[@]}"
+    "$python" -m pytest -n 2 --dist loadfile -m "not slow" "$@" "${ROOMS[@]}"
 }
 if test_with oldest lowest-direct -W default; then summary+=("oldest dependencies: passed"); else
   summary+=("oldest dependencies: FAILED") && failed=1
