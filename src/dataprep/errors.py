@@ -25,6 +25,7 @@ import logging
 import pickle
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN}
@@ -101,6 +102,12 @@ def a_or_an(noun: str) -> str:
 def counted(n: int, noun: str) -> str:
     """Return a number and its noun: "1 part", "2,000 parts"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def first_few(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def _clean(record: logging.LogRecord) -> bool:

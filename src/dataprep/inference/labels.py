@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.output.forget_list import listed
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, first_few
 from dataprep.tokens.shards.shard import Shards
 
 if TYPE_CHECKING:
@@ -115,10 +115,9 @@ def labelled(
         if (numbers < 0).any():
             text = texts[its[np.argmax(numbers < 0)]]
             what = "no label" if text == UNKNOWN else f"labels that the model does not know, such as {text!r:.60}"
-            known = ", ".join(map(repr, names[:MOST_NAMES])) + (", ..." if len(names) > MOST_NAMES else "")
             msg = (
                 f"{setting}={column!r}: {counted(int((numbers < 0).sum()), 'document')} of the {split} split of "
-                f"{shards.path} have {what}; the labels are {known}: "
+                f"{shards.path} have {what}; the labels are {first_few(list(map(repr, names)), MOST_NAMES)}: "
                 "choose another column, or drop these documents before encoding"
             )
             raise PlanError(msg)

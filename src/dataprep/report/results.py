@@ -10,7 +10,7 @@ from dataprep import __version__
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
 from dataprep.core.output.changes import spelled
 from dataprep.core.output.state import Manifest
-from dataprep.errors import counted
+from dataprep.errors import counted, first_few
 from dataprep.history.run_summary import RunSummary
 from dataprep.shown.notebook import text
 from dataprep.store import files
@@ -117,8 +117,7 @@ def _troubles(metrics: list[dict[str, Any]]) -> str:
     said = ""
     for name, what in (("spike", "The loss had a spike at"), ("skipped", "The weights were not changed at")):
         steps = [f"{row['step']:,}" for row in metrics if row.get(name) is True]
-        more = f" and {len(steps) - MOST_STEPS:,} more" if len(steps) > MOST_STEPS else ""
-        said += f" {what} step {', '.join(steps[:MOST_STEPS])}{more}." if steps else ""
+        said += f" {what} step {first_few(steps, MOST_STEPS)}." if steps else ""
     for row in metrics:
         if row.get("rolled_back_from") is not None:
             said += f" At step {row['rolled_back_from']:,} the run returned to step {row['step']:,}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.errors import counted
+from dataprep.errors import counted, first_few
 from dataprep.store import files
 
 from .layout import Folder, home_of
@@ -51,8 +51,7 @@ class Changes:
         urls = [*self.changed, *(url for found, _ in others for url in found)]
         names = [files.name_of(url) for url in urls]
         shown = names if len(set(names)) == len(names) else urls
-        more = f" and {len(urls) - SHOWN:,} more" if len(urls) > SHOWN else ""
-        return f"{' and '.join(what)} since the last run: {', '.join(shown[:SHOWN])}{more}; {then}"
+        return f"{' and '.join(what)} since the last run: {first_few(shown, SHOWN)}; {then}"
 
 
 Place = tuple[str, int | None, str]  # URL, or folder of a Dataset; number; source

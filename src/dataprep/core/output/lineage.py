@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, first_few
 from dataprep.store import files
 
 from ..model.batch import POSITION_BITS, Ids
@@ -186,5 +186,4 @@ def left_out(url: str) -> str:
 
 
 def _names(some: Sequence[Folder]) -> str:
-    names = [repr(one.name) for one in some[:MOST_NAMES]]
-    return ", ".join(names) + (f" and {len(some) - MOST_NAMES} more" if len(some) > MOST_NAMES else "")
+    return first_few([repr(one.name) for one in some], MOST_NAMES)

@@ -16,6 +16,23 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class PartItem:
+    """Base class of items with an input part and what else the task needs."""
+
+    part: Part
+
+    @property
+    def number(self) -> int:
+        """The part's number in the input."""
+        return self.part.number
+
+    @property
+    def n_bytes(self) -> int:
+        """The stored size of the part in bytes."""
+        return self.part.n_bytes
+
+
+@dataclass(frozen=True)
 class Pass(Generic[T]):
     """Base class of tasks that write one file per item; files with a receipt (work record) are not rewritten.
 

@@ -24,7 +24,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.verdict import DropIds
-from dataprep.core.run.passes import Pass
+from dataprep.core.run.passes import PartItem, Pass
 from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
@@ -95,7 +95,7 @@ def is_complete(url: str) -> bool:
 
 
 @dataclass(frozen=True)
-class PartToHash:
+class PartToHash(PartItem):
     """An input part whose documents' keys (hashes) are needed, and the files with keys that an earlier run stored.
 
     Attributes:
@@ -105,21 +105,10 @@ class PartToHash:
         stored: the maximum number of bytes of shingles to store.
     """
 
-    part: Part
     name: str  # of its file of keys
     found: KeyFile | None = None  # a file of that name
     lent: tuple[LentKeys, ...] = ()  # stored keys of the documents from which this shard was made
     stored: int = 0  # bytes of shingles that may be stored, if the part is hashed
-
-    @property
-    def number(self) -> int:
-        """The part's number in the input."""
-        return self.part.number
-
-    @property
-    def n_bytes(self) -> int:
-        """The stored size of the part in bytes."""
-        return self.part.n_bytes
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
 from dataprep.core.model.tables import SPAN, united
 from dataprep.core.run.merge import MergeSections
-from dataprep.core.run.passes import Pass
+from dataprep.core.run.passes import PartItem, Pass
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import spill_to
@@ -266,7 +266,7 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
 
 
 @dataclass(frozen=True)
-class PartToCut:
+class PartToCut(PartItem):
     """An input part from which repeats are cut.
 
     Attributes:
@@ -274,19 +274,8 @@ class PartToCut:
         before: the number of segments of all earlier parts.
     """
 
-    part: Part
     firsts: tuple[int, ...]
     before: int
-
-    @property
-    def number(self) -> int:
-        """The part's number in the input."""
-        return self.part.number
-
-    @property
-    def n_bytes(self) -> int:
-        """The stored size of the part in bytes."""
-        return self.part.n_bytes
 
 
 @dataclass(frozen=True)
