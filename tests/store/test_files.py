@@ -359,6 +359,16 @@ def test_only_attempts_of_a_file_are_swept(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[1:])
 
 
+@pytest.mark.parametrize("home", ["memory://created", ""])
+def test_one_process_creates_a_file(tmp_path, home):
+    """The first of two; on other storage, a PUT of the first that is sent again, since its answer was lost, too."""
+    home = home or str(tmp_path)
+    assert [files.create(f"{home}/a", data) for data in (b"one", b"two")] == [True, False]
+    with files.open_raw(f"{home}/a") as f:
+        assert f.read() == b"one"
+    assert files.create(f"{home}/a", b"one") is not files.is_local(home)
+
+
 def test_json_has_one_form(tmp_path):
     """Keys are sorted, lines indented, and names of files that are not UTF-8 escaped; it comes back."""
     url = str(tmp_path / "a.json")

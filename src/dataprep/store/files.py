@@ -344,6 +344,31 @@ def write_bytes(url: str, data: bytes) -> None:
         f.write(data)
 
 
+def create(url: str, data: bytes) -> bool:
+    """Create the file `url` with the bytes `data`, unless it exists; return whether this call created it.
+
+    Of several processes that call this, one gets True. The folder of a local file must exist, and another process may
+    see the file before its bytes. On an object store, this is a conditional PUT, which is sent again if the answer is
+    lost. A file with the same bytes therefore counts as created, so that `data` must be unique to the caller.
+    """
+    if is_local(url):
+        try:
+            descriptor = os.open(path_of(url), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            return False
+        with os.fdopen(descriptor, "wb") as f:
+            f.write(data)
+        return True
+    fs, path = fs_of(url)
+    try:
+        with answered(url):
+            fs.pipe_file(path, data, mode="create")
+    except FileExistsError:
+        with open_raw(url) as f:
+            return f.read() == data
+    return True
+
+
 def write_json(url: str, value: Any) -> None:
     """Write `value` as the JSON file `url`; equal values are written as equal bytes."""
     write_bytes(url, json_bytes(value))
