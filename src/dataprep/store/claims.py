@@ -47,12 +47,12 @@ def claim(url: str) -> bool:
     Nothing is created in a local folder that another process has removed.
     """
     try:
-        return files.create(url, _named())
+        return files.create(url, this_process())
     except (FileNotFoundError, ReadError):  # or another process's file has just been removed
         return False
 
 
-def _named() -> bytes:
+def this_process() -> bytes:
     """Return the content of a file that names this process, which is never the same twice."""
     return orjson.dumps({"machine": machine(), "pid": os.getpid(), "is": uuid.uuid4().hex})
 
@@ -133,7 +133,7 @@ class Heartbeats:
                             os.utime(files.path_of(url))
                     elif n % SPARSE == 0:
                         with contextlib.suppress(Exception):  # of any client: try again next time
-                            files.write_bytes(url, _named())
+                            files.write_bytes(url, this_process())
 
 
 class Watch:
@@ -168,17 +168,17 @@ class Watch:
 
     def _has_ended(self, url: str) -> bool:
         """Return whether the process that a file names ran on this machine and has ended."""
-        if url not in self._named or _is_gone(self._named[url]):  # or another process has claimed it since
+        if url not in self._named or is_gone(self._named[url]):  # or another process has claimed it since
             with files.open_raw(url) as f:
                 content = f.read()
             try:
                 self._named[url] = orjson.loads(content)
             except orjson.JSONDecodeError:  # it is being written
                 return False
-        return _is_gone(self._named[url])
+        return is_gone(self._named[url])
 
 
-def _is_gone(named: Mapping[str, Any]) -> bool:
+def is_gone(named: Mapping[str, Any]) -> bool:
     """Return whether a process ran on this machine and has ended."""
     if named["machine"] != machine():
         return False

@@ -48,7 +48,8 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
     at_once(Local(1, memory=memory))  # before a task is taken, which would fail
     check_store(queue)
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
-    files.write_bytes(files.join(queue, "workers", ".keep"), b"")
+    for folder in ("workers", "jobs"):  # a store answers for an empty one with an error, after a second request
+        files.write_bytes(files.join(queue, folder, ".keep"), b"")
     claim(name)
     try:
         with Heartbeats() as beats, beats.of(name), clean_end(queue):
@@ -97,7 +98,7 @@ class _Worker:
         if files.is_local(self.name):  # elsewhere a heartbeat does so
             claim(self.name)  # in case a Runner took this worker for dead
         home = files.join(self.queue, "jobs")
-        names = listed(home)
+        names = [one for one in listed(home) if not one.startswith(".")]
         self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
         return next((taken for name in names if (taken := self.jobs[name].take()) is not None), None)
 
