@@ -70,6 +70,12 @@ class Context:
         if isinstance(self.runner, Local):
             self.runner.start()
 
+    def check_nodes(self, docs: Dataset, out: str) -> None:
+        """Check that all nodes of a Ray cluster can read documents and write into a folder. Raises PlanError if not."""
+        first = next((piece.url for part in docs.parts for piece in part.slices), None)
+        if isinstance(self.runner, Ray) and self.trial is None and first is not None:
+            self.runner.check_nodes(out, first)
+
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:
         """A function that returns the ledgers in which the work of a part's stages is recorded."""
