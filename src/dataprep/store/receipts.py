@@ -44,13 +44,20 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
     always find a receipt.
 
-    - made: {"files": [URLs of the files that were written], ...}.
+    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}.
     """
-    urls = made.get("files", [])
-    stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
+    stored = [one for url in made.get("files", []) for one in _stored(url, receipt)]
     record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
+
+
+def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
+    """Return the entry of a file, or those of the files in a folder, whose size is 0 on an object store."""
+    size = files.size(url)
+    if (files.is_local(url) or not size) and files.is_dir(url):
+        return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
+    return [{"name": _relative(url, receipt), "size": size, "hash": files.content_hash(url)}]
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -74,7 +81,7 @@ def restate(receipt: str, url: str) -> None:
         return
     kept = [file for file in record["files"] if file["name"] != name]
     if files.exists(url):
-        kept.append({"name": name, "size": files.size(url), "hash": files.content_hash(url)})
+        kept += _stored(url, receipt)
     files.write_state(receipt, {**record, "files": kept})
 
 

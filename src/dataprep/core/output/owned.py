@@ -68,7 +68,8 @@ _PARTS = (
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5,}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
-_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
+_TABLE = rf"({VERDICTS}|{SPANS})(/(index|part-\d{{5,}})\.parquet)?"  # in one file or in several
+_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({_TABLE}|{INPUT}/({_PARTS})|{_WORK}))"
 
 
 def begin(out: str) -> None:
