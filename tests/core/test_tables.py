@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +34,8 @@ from dataprep.core.model.tables import (
     write_verdicts,
 )
 from dataprep.errors import CorruptShard, ReadError, Transient
-from dataprep.store import parquet
+from dataprep.store import files, parquet
+from fixtures import faults
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), max_size=9))
@@ -101,6 +104,26 @@ def test_a_large_table_is_a_folder_of_files(tmp_path, monkeypatch) -> None:
         assert duckdb.read_parquet(str(place)).fetchnumpy()["id"].tolist() == [*range(n)]
         assert polars.read_parquet(place)["id"].to_list() == pq.read_table(place)["id"].to_pylist() == [*range(n)]
         assert pq.ParquetFile(place / names[1] if n > 4 else place).num_row_groups == min(groups, -(-n // 2))
+
+
+@pytest.mark.parametrize("before", [2, 9])
+def test_a_killed_writer_leaves_a_table_that_is_whole_or_none(tmp_path, monkeypatch, before) -> None:
+    """At every call: who reads finds the old rows, the new ones or an error, and the next writer leaves equal files."""
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 1)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 3)
+    write_verdicts(str(tmp_path / "whole" / "v.parquet"), verdicts(range(8)))
+    for at in itertools.count(1):
+        place = tmp_path / str(at) / "v.parquet"
+        write_verdicts(str(place), verdicts(range(before)))
+        with faults.Disk(str(place.parent), "killed", at).mounted(), contextlib.suppress(faults.Crash):
+            write_verdicts(str(place), verdicts(range(8)))
+            break
+        with contextlib.suppress(CorruptShard):
+            assert len(read_rows(str(place), VERDICTS)) in (before, 8)
+        files.sweep(str(place.parent))
+        write_verdicts(str(place), verdicts(range(8)))
+        laws.same_bytes(tmp_path / "whole", place.parent)
+    assert at > 10
 
 
 @pytest.mark.parametrize("lost", ["index", "part-00001"])
