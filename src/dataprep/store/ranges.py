@@ -7,6 +7,7 @@ first URL is read.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from .atomic import is_path, read_bytes
 
 THREADS = 32  # requests at once: a request to an object store waits about 30 ms for its first byte
 WAITS = (1, 2, 4, 8)  # seconds before a failed request is repeated
+BLOCK, RECENT = 1 << 14, 64  # bytes that a search reads at once, and blocks in memory
 GAPS = 4  # a range is read whole if it has at most this many times the wanted items
 
 
@@ -122,14 +124,15 @@ class RemoteArray:
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
         return self[:].astype(self.dtype if dtype is None else dtype, copy=False)
 
-    def __getitem__(self, at: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the numbers in a slice, or at the indexes of an array."""
+    def __getitem__(self, at: Any) -> Any:
+        """Return the numbers in a slice or at the indexes of an array, or the number at one index."""
+        if isinstance(at, int):
+            return self[at : at + 1][0]
         if not isinstance(at, slice):
             return self._at(np.asarray(at, np.int64))
         start, stop, step = at.indices(self._n)
         if step != 1:
-            every: npt.NDArray[Any] = self[:][at]
-            return every
+            return self[:][at]
         size = self.dtype.itemsize
         return np.frombuffer(self.bytes(start * size, stop * size), self.dtype)
 
@@ -156,3 +159,23 @@ class RemoteArray:
         except FileNotFoundError as e:
             msg = f"{self.url} no longer exists, since its result was replaced; open the result again"
             raise Replaced(msg) from e
+
+
+class SearchedArray(RemoteArray):
+    """A file of numbers at a URL that a binary search reads: blocks of 16 KiB, the last 64 of which stay in memory."""
+
+    def __init__(self, url: str, dtype: np.dtype[Any], n: int) -> None:
+        super().__init__(url, dtype, n)
+        self._block = functools.lru_cache(RECENT)(self._fetched)
+
+    def _fetched(self, number: int) -> bytes:
+        stop = min((number + 1) * BLOCK, len(self) * self.dtype.itemsize)
+        return super().bytes(number * BLOCK, stop)
+
+    def bytes(self, start: int, stop: int) -> bytes:
+        """Return the bytes start to stop - 1 of the file. Raises Replaced if the file was removed."""
+        if stop - start > BLOCK:
+            return super().bytes(start, stop)
+        blocks = [self._block(k) for k in range(start // BLOCK, -(-stop // BLOCK))]
+        first = start // BLOCK * BLOCK
+        return b"".join(blocks)[start - first : stop - first]

@@ -157,7 +157,7 @@ class Mix:
 
         Args:
             sources: as in `plan`.
-            out: a local folder. Documents on its forget list are left out.
+            out: a folder or a URL. Documents on its forget list are left out.
             tokens: the number of tokens of the mixture, as in `plan`.
             runner: a Runner; None: `dp.tools.Serial()`.
             shard_tokens: the maximum number of tokens per shard.

@@ -49,7 +49,7 @@ def import_tokens(
         path: a folder of `.bin` files with train, val, valid or test in their names, or {"train": path or list of
             paths}.
         tokenizer: the tokenizer that made the ids; None: the `tokenizer.json` next to the files, as `export` writes it.
-        out: a local folder.
+        out: a folder or a URL.
         eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
             replaced by `<|endoftext|>`.
         dtype: "uint32" if nanoGPT files have four bytes per token; for llm.c, the header states it.

@@ -228,6 +228,8 @@ class Shards:
         ends: Ends = self._map(s, "idx", ENDS, s.documents)
         if i not in self._rising:
             name = f"{s.name}.idx"
+            if isinstance(self.path, str) and s.ends_hash not in (None, content_hash(ends)):
+                raise self._damaged(name, "its content has changed since it was written")
             if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s.tokens):
                 raise self._damaged(name, "its document ends do not increase to the end of the tokens")
             self._rising.add(i)
