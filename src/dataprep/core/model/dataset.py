@@ -126,8 +126,11 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
-        return all(isinstance(stage, Verdict) for stage in self.stages)
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one.
+
+        The beginnings of parts, which a trial reads, can be read again, too.
+        """
+        return all(isinstance(stage, (Head, Verdict)) for stage in self.stages)
 
     @property
     def hides(self) -> bool:

@@ -25,6 +25,7 @@ from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdict
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
 from dataprep.core.run import merge
+from dataprep.core.run.context import trial_of
 from dataprep.core.run.merge import merged, split
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
@@ -154,7 +155,8 @@ class DuplicateSearch:
         datasets = [*(old.docs for old in self.older), self.docs]
         items = parts_to_hash(datasets, self.out, self.sketch_key or key)
         n_old = len(items) - len(self.docs.parts)
-        items = with_shares(items, n_old, self.sketch)
+        trial = trial_of(self.runner)
+        items = with_shares(items, n_old, self.sketch, 1.0 if trial is None else trial.share)
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
         hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
