@@ -22,6 +22,7 @@ from dataprep.core.model.describe import FORGET
 from dataprep.core.model.part import Sealed
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.view import KEY as VIEWED
 from dataprep.core.output import owned
 from dataprep.core.output.commit import Work
 from dataprep.core.output.forget_list import REASON
@@ -140,10 +141,10 @@ def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) ->
             (field.name, "dictionary" if group.column(i).has_dictionary_page else str(field.type))
             for i, field in enumerate(parquet.schema_arrow)
         ]
-        schema = parquet.schema_arrow
+        schema, stated = parquet.schema_arrow, (parquet.metadata.metadata or {}).get(VIEWED, b"").decode()
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
     flow = Flow(_kept(reader.read(Slice(old, 0), None), ids, removed))
-    facts = write_shard(flow, new, codec, schema, most=math.inf)
+    facts = write_shard(flow, new, codec, schema, math.inf, stated)
     last = facts.get("last_id")
     return replace(
         shard, name=name, docs=facts["docs"], bytes=facts["bytes"], content=facts["content"],

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.core.model.view import VIEW
 from dataprep.core.output import owned
 from dataprep.core.output.layout import (
     CUTS,
@@ -37,6 +38,7 @@ from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of
+from dataprep.core.run.view import damaged_input
 from dataprep.errors import CorruptShard, DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
@@ -248,6 +250,8 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     if manifest.docs != n:
         found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
         problems.append(Problem(MANIFEST, found, AGAIN))
+    if manifest.codec == VIEW and not problems:
+        problems += [Problem(name, what, AGAIN) for name, what in damaged_input(folder, runner)]
     return [*problems, *_unnamed(folder, manifest)]
 
 
