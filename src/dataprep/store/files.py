@@ -396,13 +396,17 @@ def read_json(url: str, *, checksum: bool = False) -> Any:
     file has a checksum and a format that this version does not read.
     """
     with open_raw(url) as f:
-        data = f.read()
-        try:
-            value = orjson.loads(data)
-            found = checked(data, value, required=checksum)
-        except ValueError as e:
-            msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
-            raise CorruptShard(msg) from e
+        return parsed(f.read(), url, checksum=checksum)
+
+
+def parsed(data: bytes, url: str, *, checksum: bool = False) -> Any:
+    """Return the content of JSON that was read from `url`; the other arguments and the errors are of `read_json`."""
+    try:
+        value = orjson.loads(data)
+        found = checked(data, value, required=checksum)
+    except ValueError as e:
+        msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
+        raise CorruptShard(msg) from e
     if found is not value:  # other JSON may have any field of this name
         check_format(found, url)
     return found

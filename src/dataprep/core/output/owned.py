@@ -29,6 +29,7 @@ from dataprep.store.atomic import (
     remove_empty,
     sync,
 )  # fmt: skip
+from dataprep.store.receipts import PACKED
 
 from .layout import (
     CUTS,
@@ -64,11 +65,12 @@ _INDEX = rf"/{_ASIDE}{_ORIGIN}"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
     rf"({_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
-    rf"|{RECEIPTS}/part-\d{{5,}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
+    rf"|{RECEIPTS}/(part-\d{{5,}}\.json|{re.escape(PACKED)})|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5,}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
-_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
+_TABLE = rf"({VERDICTS}|{SPANS})(/(index|part-\d{{5,}})\.parquet)?"  # in one file or in several
+_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({_TABLE}|{INPUT}/({_PARTS})|{_WORK}))"
 
 
 def begin(out: str) -> None:
@@ -330,6 +332,7 @@ def _named_by_receipts(out: str) -> set[str]:
                 indexes.add(_result(home))
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(_result(home.removesuffix(f"/{RECEIPTS}")))
+    datasets |= {_result(url.removesuffix(packed)) for url in listed if url.endswith(packed := f"/{RECEIPTS}/{PACKED}")}
     tokens |= {_result(url.rpartition("/")[0]) for url in listed if files.name_of(url) == SIZES_OF_IDS}
     homes = ((datasets, _LAYOUT), (tokens, _TOKENS), (indexes, _INDEX))
     for home, inside in ((home, inside) for some, inside in homes for home in some):

@@ -21,6 +21,7 @@ from ..model.function import Filter
 from ..model.part import Sealed
 from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
+from ..model.view import VIEW
 from ..output import forget_list
 from ..output.commit import Output, Wanted
 from ..output.layout import (
@@ -37,6 +38,7 @@ from ..output.layout import (
 )
 from ..output.state import DATASET, Recipe
 from .context import Context, place_of
+from .view import check_view
 
 log = logging.getLogger("dataprep")
 
@@ -109,13 +111,15 @@ class Plan:
 
         - codec: the compression of the result, as in `Recipe`.
 
-        Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
-        data that an earlier stage has lost.
+        Raises PlanError if `out` holds input, if a stage needs a column that does not exist, if a stage must see data
+        that an earlier stage has lost, or if the result cannot be a view.
         """
         out = place_of(folder_url(out), context)
         check_dataset(docs)
         for given in (docs, *stages):
             given.check_here()
+        if codec == VIEW:
+            check_view(docs, stages, hides=hides_input(docs))
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, new_rows, write_spans, write_verdicts
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
 from dataprep.dedup.spans.hashes import unit_hashes
@@ -215,7 +215,7 @@ class LookUp:
             entered.enter(found["keys"])
         numbers = range(n_old, len(self.joined.docs.parts))
         saved = (found for number in numbers for found in segments(self.out, number))
-        seen = _regrouped((self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved), VERDICT_ROWS)
+        seen = (self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved)
         if self.unit == "document":
             found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
         else:
@@ -289,18 +289,3 @@ def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[An
 def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.RecordBatch:
     """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
     return new_rows(VERDICTS, id=ids, reason="seen_before")
-
-
-def _regrouped(arrays: Iterable[npt.NDArray[Any]], n: int) -> Iterator[npt.NDArray[Any]]:
-    """Yield the same rows, `n` at a time, so that the table does not depend on the sizes of batches."""
-    held: list[npt.NDArray[Any]] = []
-    rows = 0
-    for array in arrays:
-        held.append(array)
-        rows += len(array)
-        while rows >= n:
-            together = np.concatenate(held)
-            yield together[:n]
-            held, rows = [together[n:]], rows - n
-    if rows:
-        yield np.concatenate(held)

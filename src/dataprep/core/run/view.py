@@ -1,0 +1,165 @@
+"""Results with `layout="view"`: what their parts state about the input, and how they become copies (`materialize`)."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dataprep.errors import CorruptShard, DataprepError, redacted, require
+from dataprep.store import files, hashes, receipts
+
+from ..model import batch as B
+from ..model.dataset import Dataset, open_dataset
+from ..model.part import Part, Sealed
+from ..model.reader import reader_of, recorded
+from ..model.view import AGAIN, VIEW, statement
+from ..output import forget_list
+from ..output.commit import Output, Wanted
+from ..output.layout import ORIGIN, RECEIPTS, Folder, numbered
+from ..output.staging import Staging
+from ..output.state import File, Receipt, Shard
+from .context import context_of
+from .runner import Runner
+from .seal import Flow, content_of, write_shard
+
+PART = re.compile(r"/part-(\d+)-[^/]*$")
+OTHER = f"the input has other documents than when this view of it was made; {AGAIN}"
+
+
+def check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
+    """Raise PlanError if the documents that `stages` leave of `docs` cannot be a view of its input.
+
+    - hides: whether a stage of `docs`, or of a pipeline that made its Datasets, hides the input.
+    """
+    says = "layout='view' keeps the texts in the input only"
+    every = (*docs.stages, *stages)
+    hiding = [stage.name for stage in every if stage.hides]
+    require(not hides and not hiding, f"{says}, and {(*hiding, 'a stage that made it')[0]} hides the input; leave "
+            "layout= out")  # fmt: skip
+    changing = [stage.name for stage in every if not stage.only_drops]
+    require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
+    unknown = [str(part) for part in docs.parts if recorded(part.reader) is None]
+    require(not unknown, f"{says}, and a reader of your own reads {', '.join(unknown[:1])}; leave layout= out")
+    secret = [piece.url for part in docs.parts for piece in part.slices if redacted(piece.url) != piece.url]
+    require(not secret, f"{says}, and {redacted(', '.join(secret[:1]))} is a URL with a password, which is not stored; "
+            "leave layout= out")  # fmt: skip
+
+
+def as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
+    """Return `docs` with parts whose shards become views of the input `given`.
+
+    - docs: the documents to seal: the input, or the saved input of an Estimator.
+    - stages: the stages of the Pipeline.
+    - saved: whether it is a saved input, whose shards have the numbers of the parts of `given` in their names.
+    """
+    added = {name for stage in (*given.stages, *stages) for name in stage.adds} | {"id"}
+    prints = given.fingerprints
+
+    def viewed(part: Part) -> Part:
+        number = PART.search(part.slices[0].url) if saved else None
+        of = part if number is None else given.parts[int(number[1])]
+        slices = [replace(piece, fingerprint=prints[piece.url]) for piece in of.slices]
+        return replace(part, view=statement(slices, {*B.FIXED, *of.reader.adds} - added))
+
+    return docs.of(map(viewed, docs.parts))
+
+
+def damaged_input(home: Folder, runner: Runner) -> Iterator[tuple[str, str]]:
+    """Read the input of a view, and yield (name, sentence) for each file and each shard whose documents have changed.
+
+    - runner: the Runner that reads it.
+    """
+    origin = home.origin
+    try:
+        docs = open_dataset(home.url)
+    except DataprepError as e:
+        yield ORIGIN, " ".join(str(e).split())
+        return
+    for row in () if origin is None else origin.files:
+        is_shard = isinstance(reader_of(origin.readers[row.reader]), Sealed)  # whose documents are compared below
+        if not row.left_out and not is_shard and hashes.fingerprint(row.url) != row.fingerprint:
+            yield row.url, f"its content has changed since this view of it was made; {AGAIN}"
+    with contextlib.closing(runner.map(_content, docs.parts, "verify")) as found:
+        for shard, content in zip(docs.sealed.shards, found, strict=True):
+            if content != shard.content:
+                yield shard.name, content if " " in content else OTHER
+
+
+def _content(part: Part) -> str:
+    """Return the content hash of the documents of a part, or the sentence of the error that reading it raised."""
+    try:
+        return content_of(part.batches())
+    except DataprepError as e:
+        return " ".join(str(e).split())
+
+
+def materialize(url: str, runner: Runner | None = None) -> Dataset:
+    """Write the documents of a view into its folder, so that it no longer needs its input, and return the Dataset.
+
+    The shards have the bytes, and the result has the recipe, of a run without `layout="view"`. Nothing is done if the
+    Dataset is not a view.
+
+    Args:
+        url: the folder, as a path or a URL.
+        runner: the Runner that writes the shards; None: `dp.tools.Serial()`.
+
+    Raises ReadError if the input is missing or has changed, and CorruptShard if it has other documents.
+    """
+    docs = open_dataset(url)
+    home, old = Folder(str(docs.url)), docs.sealed
+    wanted = Wanted(
+        recipe=replace(old.recipe, codec=None), origin=home.origin_as_given, forgotten=forget_list.listed(home.url)
+    )
+    if old.codec != VIEW:
+        return docs
+    with Output(home.url, open_dataset).begin(wanted, replace=True) as work:
+        if work.result is None:
+            made = context_of(runner).map(Copy(work.files), docs.parts, "materialize")
+            shards = {one.name: _copied(one, new) for one, new in zip(old.shards, made, strict=True)}
+            for at in home.receipts():
+                new = _restated(Receipt.of(receipts.read(at), at), shards)
+                new.save(work.unfinished.path(RECEIPTS, files.name_of(at)))
+            work.commit(replace(old, codec=None, shards=tuple(shards.values())))
+    return work.finished
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Task that writes the documents of a shard of a view, and returns the entry of the new shard.
+
+    Attributes:
+        places: the folder into which it is written.
+    """
+
+    places: Staging
+
+    def __call__(self, part: Part) -> dict[str, Any]:
+        """Write the shard that a part reads."""
+        (piece,) = part.slices
+        name = numbered(piece.url.removeprefix(f"{self.places.out}/"), self.places.generation)
+        at = self.places.url(name)
+        schema = part.reader.schema(piece) if isinstance(part.reader, Sealed) else B.SCHEMA
+        content = write_shard(Flow(part.batches()), at, "zstd", schema, math.inf)["content"]
+        return {"name": name, "content": content, "size": files.size(at), "hash": files.content_hash(at)}
+
+
+def _copied(shard: Shard, new: dict[str, Any]) -> Shard:
+    if new["content"] != shard.content:
+        msg = f"{shard.name}: {OTHER}"
+        raise CorruptShard(msg)
+    return replace(shard, name=new["name"], size=new["size"], hash=new["hash"], sealed=shard.sealed or shard.hash)
+
+
+def _restated(receipt: Receipt, shards: dict[str, Shard]) -> Receipt:
+    """Return the receipt of a part with its new shards."""
+    new = {f"../{name}": File(name=f"../{one.name}", size=one.size, hash=one.hash) for name, one in shards.items()}
+    own = [(one, shards[one.name]) for one in receipt.shards]
+    return replace(
+        receipt, key=f"{receipt.key.removesuffix(f'-{VIEW}')}-zstd",
+        files=tuple(new.get(one.name, one) for one in receipt.files),
+        shards=tuple(replace(one, name=now.name, sealed=now.sealed) for one, now in own),
+    )  # fmt: skip
