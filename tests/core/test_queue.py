@@ -15,7 +15,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run import elsewhere, queue_job, queue_runner, queue_worker
 from dataprep.core.run.queue_job import Job
-from dataprep.errors import PlanError, WorkerDied
+from dataprep.errors import PlanError, Transient, WorkerDied
 from dataprep.store import claims, files
 from dataprep.store.claims import Heartbeats, Watch, claim
 
@@ -233,6 +233,23 @@ def test_a_process_of_another_container_is_not_taken_for_dead(tmp_path, monkeypa
     here = claims.machine()
     monkeypatch.setattr(claims, "machine", lambda: f"{here} container")
     assert Watch().silent(str(url)) == 0.0
+
+
+def test_a_worker_outlives_a_network_that_fails(tmp_path, monkeypatch, caplog):
+    """It says so, waits ever longer, and asks again."""
+    pauses, fails = [], [True, False, True]
+
+    def following(worker):
+        if fails.pop():
+            raise Transient("the store is away")  # noqa: EM101
+
+    monkeypatch.setattr(queue_worker._Worker, "_next", following)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "monotonic", lambda: float(len(pauses)))
+    worker = queue_worker._Worker("memory://queues/away", "memory://queues/away/workers/me", None, None)
+    assert worker.work(idle=3) == 0
+    assert pauses == pytest.approx([0.2, 0.3, 0.45])
+    assert caplog.messages == ["the store is away"] * 2
 
 
 @pytest.mark.parametrize(("memory", "message"), [("much", "'much' is not an amount"), ("64MB", "less than the 600")])

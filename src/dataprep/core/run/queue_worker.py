@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -24,6 +25,8 @@ from .elsewhere import difference
 from .queue_job import Answer, Job, is_over, last_attempts
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local, at_once
+
+log = logging.getLogger("dataprep")
 
 LOOK, LOOK_THERE = 0.2, 5.0  # seconds between two checks for tasks; on an object store, the longest such time
 LISTED, LISTED_THERE = 5.0, 30.0  # seconds between two checks for tasks of dead workers, and on an object store
@@ -85,13 +88,15 @@ class _Worker:
         """Process tasks until none was available for `idle` seconds; return how many were done."""
         n, since, pause = 0, time.monotonic(), LOOK
         while idle is None or time.monotonic() - since < idle:
-            taken = self._next()
-            if taken is None:
-                time.sleep(pause)
-                pause = min(pause * 1.5, self.longest)
-                continue
-            self._do(taken)
-            n, since, pause = n + 1, time.monotonic(), LOOK
+            try:
+                if (taken := self._next()) is not None:
+                    self._do(taken)
+                    n, since, pause = n + 1, time.monotonic(), LOOK
+                    continue
+            except NETWORK as e:  # another worker takes the task, since its claim is no longer renewed
+                log.warning("%s", e)
+            time.sleep(pause)
+            pause = min(pause * 1.5, self.longest)
         return n
 
     def _next(self) -> _Taken | None:
