@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files, lease
+from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
@@ -321,7 +320,7 @@ def _named_by_receipts(out: str) -> set[str]:
         names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
         is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
         if is_receipt or (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
-            found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
+            found |= {receipts.resolved(url, name) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(_result(home))
                 kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
