@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import orjson
+import xxhash
 
 from dataprep.errors import CorruptShard, ReadError
 
@@ -47,10 +48,14 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     - made: {"files": [URLs of the files that were written], ...}.
     """
     urls = made.get("files", [])
-    stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
-    record = {**made, "key": key, "files": stored}
+    record = {**made, "key": key, "files": [_entry(url, receipt) for url in urls]}
     files.write_state(receipt, record)
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
+
+
+def _entry(url: str, receipt: str) -> dict[str, Any]:
+    size, digest = files.stored(url)
+    return {"name": _relative(url, receipt), "size": size, "hash": digest}
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -74,7 +79,7 @@ def restate(receipt: str, url: str) -> None:
         return
     kept = [file for file in record["files"] if file["name"] != name]
     if files.exists(url):
-        kept.append({"name": name, "size": files.size(url), "hash": files.content_hash(url)})
+        kept.append(_entry(url, receipt))
     files.write_state(receipt, {**record, "files": kept})
 
 
@@ -117,11 +122,11 @@ def _is_whole(receipt: str) -> bool:
 def found(receipt: str) -> dict[str, Any] | None:
     """Return the content of a receipt; None if it is missing, or was left empty or truncated by a machine crash."""
     try:
-        record = files.read_state(receipt) if files.exists(receipt) else None
+        record = files.read_state(receipt)
     except CorruptShard:
         return None
     except ReadError as e:
-        if not isinstance(e.__cause__, FileNotFoundError):  # removed after it was found
+        if not _is_missing(e):
             raise
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None
@@ -130,15 +135,27 @@ def found(receipt: str) -> dict[str, Any] | None:
 def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     """Return whether the files that a receipt lists have the bytes that were written."""
     try:
-        for file in record["files"]:
-            url = resolved(receipt, file["name"])
-            if not files.exists(url) or files.size(url) != file["size"]:
-                return False
-            if (file["size"] <= SMALL or files.is_local(url)) and files.content_hash(url) != file["hash"]:
-                return False
+        return all(_is_as_stated(resolved(receipt, file["name"]), file) for file in record["files"])
     except (KeyError, TypeError):
         return False
-    return True
+
+
+def _is_as_stated(url: str, file: dict[str, Any]) -> bool:
+    """Return whether the file `url` has the size and hash that a receipt states for `file`."""
+    try:
+        if files.is_local(url):
+            return bool(files.size(url) == file["size"] and files.content_hash(url) == file["hash"])
+        if file["size"] > SMALL:
+            return bool(files.size(url) == file["size"])
+        return bool(xxhash.xxh3_128_hexdigest(files.read(url)) == file["hash"])
+    except ReadError as e:
+        if not _is_missing(e):
+            raise
+        return False
+
+
+def _is_missing(error: ReadError) -> bool:
+    return isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
 
 
 def moved(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
