@@ -5,23 +5,26 @@ Needs torch, s3fs, and the program `moto_server`, which is installed apart from 
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import dataprep as dp
 import laws
-from test_ray_s3 import bucket, contents  # noqa: F401 - a fixture
+from fixtures.s3 import SERVER, contents, served
 
 pytest.importorskip("torch")
-pytest.importorskip("s3fs")
-pytestmark = pytest.mark.skipif(shutil.which("moto_server") is None, reason="there is no moto_server")
+pytestmark = pytest.mark.skipif(SERVER is None, reason="there is no moto_server")
 TEXTS = [f"{n} مطر {n % 7} 雨 x{n % 3}" for n in range(400)]
 
 
-def test_shards_on_s3(tmp_path, bucket, monkeypatch):  # noqa: F811 - the fixture
+@pytest.fixture(scope="module")
+def bucket():
+    """The URL of an empty bucket, which all processes reach."""
+    with served("shards") as url:
+        yield url
+
+
+def test_shards_on_s3(tmp_path, bucket, monkeypatch):
     """Two processes write to the bucket what one writes into a folder; training reads the same rows, a block once."""
     from dataprep.store import ranges
     from dataprep.train.data.layouts import layout_of
@@ -30,7 +33,7 @@ def test_shards_on_s3(tmp_path, bucket, monkeypatch):  # noqa: F811 - the fixtur
     wanted = {"val": 0.1, "shard_tokens": 2000}
     local = dp.encode(docs, tok, tmp_path / "s", **wanted)
     dp.encode(docs, tok, f"{bucket}/s", runner=dp.tools.Local(2), **wanted)
-    assert contents(f"{bucket}/s") == contents(Path(tmp_path / "s"))
+    assert contents(f"{bucket}/s") == contents(tmp_path / "s")
     asked: list[str] = []
     real = ranges.read
     monkeypatch.setattr(ranges, "read", lambda url, *given: asked.append(str(url)) or real(url, *given))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files, lease
+from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
@@ -294,8 +293,9 @@ def _is_copied(out: str, ours: set[str]) -> bool:
 def _files(url: str) -> Iterator[str]:
     """Yield the files of a folder at any depth, including hidden ones, or the file itself; links are not followed."""
     if not files.is_local(url):
-        yield from files.expand(url)
-        for hidden in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
+        listed = files.listing(url)
+        yield from listed.found
+        for hidden in (found for found in listed.hidden if files.name_of(found) in (UNFINISHED, REPLACED)):
             yield from files.expand(hidden)
     elif os.path.isdir(url) and not os.path.islink(url):
         for folder, inside, names in os.walk(url):
@@ -323,7 +323,7 @@ def _named_by_receipts(out: str) -> set[str]:
         names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
         is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
         if is_receipt or (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
-            found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
+            found |= {receipts.resolved(url, name) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(_result(home))
                 kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]

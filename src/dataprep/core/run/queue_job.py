@@ -19,7 +19,7 @@ from dataprep.errors import DataprepError, ReadError, portable
 from dataprep.store import files
 from dataprep.store.claims import Watch, claim, listed
 from dataprep.store.place import here
-from dataprep.store.servers import NETWORK
+from dataprep.store.remote import NETWORK
 
 from .elsewhere import enter, name_of, versions
 

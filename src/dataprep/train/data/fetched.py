@@ -22,6 +22,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -144,6 +145,8 @@ class Cache:
     def __init__(self, root: str) -> None:
         self.home = os.path.join(home(), root[:32])
         self._lock = self._locked()
+        if self._lock is not None:
+            weakref.finalize(self, os.close, self._lock)
 
     def _locked(self) -> int | None:
         """Return the open, shared lock of the folder; None if files cannot be kept on this machine."""
@@ -161,10 +164,6 @@ class Cache:
                         return opened
                 os.close(opened)  # the folder was removed meanwhile
         return None
-
-    def __del__(self) -> None:
-        if getattr(self, "_lock", None) is not None:
-            os.close(self._lock)  # type: ignore[arg-type]
 
     def sources(self, named: Mapping[str, RemoteArray], hashes: Mapping[str, str | None]) -> dict[str, Source]:
         """Return the files `named` of the shards as sources; they are kept as far as there is space.

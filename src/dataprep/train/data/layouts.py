@@ -70,7 +70,7 @@ class Stream:
         size, base = self.dtype.itemsize, self._starts[i]
         where = (i, (start - base) * size, (stop - base) * size)
         if not self._is_local:
-            return np.frombuffer(b"".join(fetched.read(self._bytes, where)), self.dtype)
+            return np.frombuffer(bytearray().join(fetched.read(self._bytes, where)), self.dtype)
         ranges = [r.tolist() for r in where]
         out, at = np.empty(int((stop - start).sum()) * size, np.uint8).data, 0
         for k in range(0, len(i), _SLICES):
