@@ -38,7 +38,7 @@ def made(tmp_path_factory, packed):
     """A finished run of an Estimator and stages, and its input."""
     place = tmp_path_factory.mktemp("made")
     Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
-    assert [path.name for path in (place / "out" / "receipts").iterdir()] == ["packed.jsonl"]
+    assert [path.name for path in (place / "out" / "receipts").iterdir()] == ["packed.ndjson"]
     return place
 
 

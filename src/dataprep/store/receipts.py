@@ -28,7 +28,7 @@ from .checksum import stamped
 
 SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
 MOST_FILES = 64  # receipts of a finished result that stay files of their own
-PACKED = "packed.jsonl"
+PACKED = "packed.ndjson"
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
