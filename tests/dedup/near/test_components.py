@@ -42,10 +42,10 @@ def united(edges, cuts):
     rows = np.array(edges, number).reshape(-1, 2)
     find = union.UnionFind(f"memory://union-{next(NUMBERS)}", cuts)
     parent, largest = find.link(np.frombuffer(some.tobytes(), number).reshape(-1, 2) for some in np.split(rows, [2, 5]))
-    bases, roots, shared = zip(*find.roots(parent), strict=True)
+    bases, roots, shared = zip(*((at, found.copy(), joined) for at, found, joined in find.roots(parent)), strict=True)
     assert bases == cuts[:-1]
     assert not files.exists(find.folder)
-    return np.concatenate(roots), np.concatenate(shared), int(largest)
+    return np.concatenate(roots), np.concatenate(shared), largest
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -142,7 +142,8 @@ class SplitSections(Pass[int]):
                     ends = np.append(0, np.cumsum(8 * rows["words"]))
                     cuts = np.flatnonzero(np.diff(ends[1:] // MERGE_BYTES)) + 1
                     for low, high in itertools.pairwise([0, *cuts.tolist(), len(rows)]):
-                        yield rows[low:high], spill.bytes(start + int(ends[low]), start + int(ends[high])).view(np.uint64)
+                        payloads = spill.bytes(start + int(ends[low]), start + int(ends[high]))
+                        yield rows[low:high], payloads.view(np.uint64)
 
 
 def in_sections(numbers: Any, rows: Any, words: Any, n: int) -> list[Any]:

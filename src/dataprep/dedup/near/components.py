@@ -145,7 +145,7 @@ class FindComponents(Pass[int]):
                     cost += self.doc_bytes * len(local)
                     cost += 8 * int(part.sizes()[local].sum(dtype=np.int64)) if len(local) else 0
                     at += 1
-        return {"candidates": n_candidates, "largest_component": int(largest), "cost": cost}
+        return {"candidates": n_candidates, "largest_component": largest, "cost": cost}
 
     def _edges(self) -> Iterator[Numbers]:
         """Yield the edges of all ranges of keys, some at a time."""

@@ -11,6 +11,7 @@ Slow reference for the tests: tests/twins/minhash.py
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -57,42 +58,52 @@ class UnionFind:
 
         - edges: arrays [m, 2] of two documents each, the later one first; uint32, or uint64 for 2^32 documents or more.
         """
-        number, largest = number_type(self.cuts[-1]), 0
         if self.n > 1:
             with self._writer(self.n) as spill:
                 for some in edges:
                     spill.write(self._divided(some, 0, 0))
-        for r in range(self.n - 1, -1, -1):
-            base, end = self.cuts[r : r + 2]
-            parent, sizes = np.arange(base, end, dtype=number), np.ones(end - base, number)
-            with self._writer(r, wanted=r > 0) as spill:
-                every = (some for k in range(r + 1, self.n + 1) for some in self._read(k, r, 2))
-                for some in every if self.n > 1 else edges:
-                    passed = unite(parent, some, number(base))
-                    if len(passed):
-                        spill.write(self._divided(passed, 0, 0))
-                for rows in (rows for k in range(r + 1, self.n) for rows in self._read(k, self.n + r, 3)):
-                    np.add.at(sizes, rows[:, 1] - number(base), rows[:, 2])
-                largest = max(largest, add_sizes(parent, sizes, number(base)))
-                for low in range(0, len(parent), EDGES_AT_ONCE) if r else ():
-                    own = low + np.flatnonzero(parent[low : low + EDGES_AT_ONCE] < base)
-                    rows = np.stack([(own + base).astype(number), parent[own], sizes[own]], axis=1)
-                    spill.write(self._divided(rows, 1, self.n))
-                if r:
-                    spill.write(self._only(r, parent))
+        sizes = [self._link_range(r, edges)[1] for r in range(self.n - 1, 0, -1)]
+        parent, size = self._link_range(0, edges)
+        return parent, max([size, *sizes])
+
+    def _link_range(self, r: int, edges: Iterable[Numbers]) -> tuple[Numbers, int]:
+        """Join the documents of range `r`; return their parents, and the size of the largest component that ends here.
+
+        - edges: as in `link`; they are read from files if there are several ranges.
+        """
+        base, end = self.cuts[r : r + 2]
+        number = number_type(self.cuts[-1])
+        parent, sizes = np.arange(base, end, dtype=number), np.ones(end - base, number)
+        with self._writer(r, wanted=r > 0) as spill:
+            every = (some for k in range(r + 1, self.n + 1) for some in self._read(k, r, 2))
+            for some in every if self.n > 1 else edges:
+                passed = unite(parent, some, number(base))
+                if len(passed):
+                    spill.write(self._divided(passed, 0, 0))
+            for rows in (rows for k in range(r + 1, self.n) for rows in self._read(k, self.n + r, 3)):
+                np.add.at(sizes, rows[:, 1] - number(base), rows[:, 2])
+            largest = int(add_sizes(parent, sizes, number(base)))
+            for low in range(0, len(parent), EDGES_AT_ONCE) if r else ():
+                own = low + np.flatnonzero(parent[low : low + EDGES_AT_ONCE] < base)
+                rows = np.stack([(own + base).astype(number), parent[own], sizes[own]], axis=1)
+                spill.write(self._divided(rows, 1, self.n))
+            if r:
+                spill.write(self._only(r, parent))
         return parent, largest
 
     def roots(self, parent: Numbers) -> Iterator[tuple[int, Numbers, U8]]:
         """Yield (first document, the root of each document, whether it is joined to another) for each range in order.
 
-        The root is the first document of the component; the third array, uint8, has 1 for a joined document.
+        The root is the first document of the component; the third array, uint8, has 1 for a joined document. The second
+        one is overwritten by the next range.
 
         - parent: the result of `link`.
         """
-        number = parent.dtype.type
-        for r, base in enumerate(self.cuts[:-1]):
+        number, memory = parent.dtype.type, parent
+        for r, (base, end) in enumerate(itertools.pairwise(self.cuts)):
             if r:
-                parent, at = np.empty(self.cuts[r + 1] - base, number), 0
+                memory = memory if len(memory) >= end - base else np.empty(end - base, number)
+                parent, at = memory[: end - base], 0
                 for some in self._read(r, r, 1):
                     parent[at : at + len(some)] = some[:, 0]
                     at += len(some)
