@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from ..output import forget_list
 from ..output.commit import Output, Wanted
 from ..output.layout import ORIGIN, RECEIPTS, Folder, numbered
 from ..output.staging import Staging
-from ..output.state import File, Receipt, Shard
+from ..output.state import File, Origin, Receipt, Shard
 from .context import context_of
 from .runner import Runner
 from .seal import Flow, content_of, write_shard
@@ -33,20 +32,18 @@ def damaged_input(home: Folder, runner: Runner) -> Iterator[tuple[str, str]]:
 
     - runner: the Runner that reads it.
     """
-    origin = home.origin
     try:
-        docs = open_dataset(home.url)
+        docs, origin = open_dataset(home.url), home.origin or Origin()
     except DataprepError as e:
         yield ORIGIN, " ".join(str(e).split())
         return
-    for row in () if origin is None else origin.files:
+    for row in origin.files:
         is_shard = isinstance(reader_of(origin.readers[row.reader]), Sealed)  # whose documents are compared below
         if not row.left_out and not is_shard and hashes.fingerprint(row.url) != row.fingerprint:
             yield row.url, f"its content has changed since this view of it was made; {AGAIN}"
-    with contextlib.closing(runner.map(_content, docs.parts, "verify")) as found:
-        for shard, content in zip(docs.sealed.shards, found, strict=True):
-            if content != shard.content:
-                yield shard.name, content if " " in content else OTHER
+    for shard, content in zip(docs.sealed.shards, runner.map(_content, docs.parts, "verify"), strict=True):
+        if content != shard.content:
+            yield shard.name, content if " " in content else OTHER
 
 
 def _content(part: Part) -> str:
