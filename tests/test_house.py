@@ -204,7 +204,8 @@ def test_core_is_shallow(house, imports) -> None:
 
 TOUCHES = {  # what a run knows of an output folder, by module of core/run
     "account": {"audit", "commit", "layout", "state"}, "execute": {"commit"}, "passes": {"owned"},
-    "kept": {"commit", "layout", "state"}, "plan": {"commit", "forget_list", "layout", "state"},
+    "kept": {"commit", "layout", "state"}, "materialize": {"commit", "forget_list", "layout", "staging", "state"},
+    "plan": {"commit", "forget_list", "layout", "state"},
     "quarantine": {"state"}, "seal": {"commit", "layout", "staging"},
 }  # fmt: skip
 

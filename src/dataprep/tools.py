@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from . import lazy
 
 if TYPE_CHECKING:
+    from .core.run.materialize import materialize as materialize
     from .core.run.queue_runner import Queue as Queue
     from .core.run.ray_runner import Ray as Ray
     from .core.run.runner import Local as Local
     from .core.run.runner import Serial as Serial
     from .core.run.slurm_runner import Slurm as Slurm
-    from .core.run.view import materialize as materialize
     from .experiment.sweep import scaling as scaling
     from .fit.language import fit_language as fit_language
     from .forget.forget import forget as forget
@@ -37,7 +37,7 @@ _NAMES = {
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
     "core.run.slurm_runner": "Slurm",
-    "core.run.view": "materialize",
+    "core.run.materialize": "materialize",
     "experiment.sweep": "scaling",
     "fit.language": "fit_language",
     "forget.forget": "forget",

@@ -81,7 +81,7 @@ def materialize(
 
     The files are those that the same Pipeline writes without layout="view".
     """
-    from dataprep.core.run.view import materialize as copy
+    from dataprep.core.run.materialize import materialize as copy
 
     say(str(copy(folder, runner_of(workers))))
 

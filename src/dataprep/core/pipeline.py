@@ -15,7 +15,6 @@ from dataprep.errors import PlanError, require
 from .model.dataset import Dataset, open_dataset
 from .model.estimator import Estimator
 from .model.stage import Stage
-from .model.view import VIEW
 from .output.commit import Output
 from .run.context import context_of
 from .run.execute import execute
@@ -25,7 +24,7 @@ from .run.runner import Runner
 from .run.workers import guard
 
 CODECS = ("zstd", "lz4", "none")
-LAYOUTS = ("copy", VIEW)
+LAYOUTS = ("copy", "view")
 
 
 class Pipeline:
@@ -47,7 +46,7 @@ class Pipeline:
     def __init__(self, *stages: Stage | Estimator, codec: str = "zstd", layout: str = "copy") -> None:
         require(codec in CODECS, f"codec={codec!r} must be one of {', '.join(map(repr, CODECS))}")
         require(layout in LAYOUTS, f"layout={layout!r} must be one of {', '.join(map(repr, LAYOUTS))}")
-        require(layout != VIEW or codec == CODECS[0], f"codec={codec!r} has no effect on a view; leave it out")
+        require(layout == LAYOUTS[0] or codec == CODECS[0], f"codec={codec!r} has no effect on a view; leave it out")
         for stage in stages:
             if not isinstance(stage, (Stage, Estimator)):
                 msg = f"{stage!r} is not a stage; pass stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
@@ -64,7 +63,7 @@ class Pipeline:
 
     def plan(self, docs: Dataset, out: str, runner: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        codec = VIEW if self.layout == VIEW else None if self.codec == CODECS[0] else self.codec
+        codec = self.layout if self.layout != LAYOUTS[0] else None if self.codec == CODECS[0] else self.codec
         return Plan.of(docs, self.stages, out, context_of(runner), codec)
 
     def run(

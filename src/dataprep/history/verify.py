@@ -37,8 +37,8 @@ from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
+from dataprep.core.run.materialize import damaged_input
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.core.run.view import damaged_input
 from dataprep.errors import CorruptShard, DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS

@@ -7,7 +7,7 @@ paths of their files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from ..output.layout import Folder, home_of
 from . import batch as B
 from .batch import Batch, Ids
 from .columns import as_text, from_text, with_columns
-from .describe import READ
 from .ledger import Ledger
 from .reader import Reader, Slice, reader_of
 
@@ -30,7 +29,7 @@ KEY = b"dataprep.view"  # of the metadata
 AGAIN = "restore the input, or run the pipeline again"
 
 
-def statement(slices: Sequence[Slice], given: Sequence[str]) -> str:
+def statement(slices: Sequence[Slice], given: Iterable[str]) -> str:
     """Return what the shards of a part state about its input, as JSON.
 
     Args:
@@ -105,7 +104,7 @@ def _input(url: str, stated: dict[str, Any], ids: Ids, columns: Sequence[str]) -
     """Yield the documents of the input from which a shard was made, or more, ids ascending."""
     failed: list[ReadError] = []
     for reader, piece in _slices(url, stated, ids):
-        flow = reader.narrowed(["id", *columns])(piece, Ledger(READ, quiet=True))
+        flow = reader.narrowed(["id", *columns])(piece, Ledger("view", quiet=True))
         try:
             yield from compress.in_windows(compress.MAX_WINDOW_BYTES, flow)
         except ReadError as e:  # the run may have skipped the rest of this file

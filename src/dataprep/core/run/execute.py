@@ -14,14 +14,12 @@ from ..model import blame
 from ..model.dataset import Dataset
 from ..model.estimator import Estimator
 from ..model.stage import Stage
-from ..model.view import VIEW
 from ..output.commit import Work
 from .account import Account
 from .context import Context
 from .plan import Plan, PlannedStage
 from .quarantine import without_deadly_files
 from .seal import seal
-from .view import as_view
 
 
 @without_deadly_files
@@ -38,9 +36,7 @@ def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
             stage = _fit(stage, account.docs, context, step)
             account.fit(step.label, stage)
         account.then(stage, step.label)
-    if plan.wanted.recipe.codec == VIEW:
-        account.docs = as_view(account.docs, plan.docs, [step.stage for step in plan.steps],
-                               saved=bool(account.saved))  # fmt: skip
+    account.docs = plan.laid_out(account.docs, saved=bool(account.saved))
     plan.warn(seal(account, work, context, codec=plan.wanted.recipe.codec or "zstd", label="write").stats)
 
 

@@ -8,20 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, redacted, require
 from dataprep.store import files
 from dataprep.store.key import key
 
 from ..inputs.origin import origin_of
 from ..inputs.sources import sources_in, sources_of, warn_of_absent
+from ..model import batch as B
 from ..model.dataset import Dataset, check_dataset, open_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
 from ..model.function import Filter
-from ..model.part import Sealed
+from ..model.part import Part, Sealed
+from ..model.reader import recorded
 from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
-from ..model.view import VIEW
+from ..model.view import VIEW, statement
 from ..output import forget_list
 from ..output.commit import Output, Wanted
 from ..output.layout import (
@@ -38,9 +40,9 @@ from ..output.layout import (
 )
 from ..output.state import DATASET, Recipe
 from .context import Context, place_of
-from .view import check_view
 
 log = logging.getLogger("dataprep")
+PART = re.compile(r"/part-(\d+)-[^/]*$")  # at the end of the path of a shard
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Plan:
         for given in (docs, *stages):
             given.check_here()
         if codec == VIEW:
-            check_view(docs, stages, hides=hides_input(docs))
+            _check_view(docs, stages, hides=hides_input(docs))
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
@@ -169,6 +171,14 @@ class Plan:
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
             stage.warm()
+
+    def laid_out(self, docs: Dataset, *, saved: bool) -> Dataset:
+        """Return the documents to seal, with what a view must state about its input, if the result is to be one.
+
+        - saved: whether `docs` is the saved input of an Estimator.
+        """
+        stages = [step.stage for step in self.steps]
+        return _as_view(docs, self.docs, stages, saved=saved) if self.wanted.recipe.codec == VIEW else docs
 
     def warn(self, stats: Stats) -> None:
         """Log warnings about the statistics of the result, and about sources that a stage names but no document has."""
@@ -263,3 +273,41 @@ def lost_by(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
         for what, way_out in stage.loses.items():
             lost.setdefault(what, [stage.name, way_out])
     return lost
+
+
+def _check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
+    """Raise PlanError if the documents that `stages` leave of `docs` cannot be a view of its input.
+
+    - hides: whether a stage of `docs`, or of a pipeline that made its Datasets, hides the input.
+    """
+    says = "layout='view' keeps the texts in the input only"
+    every = (*docs.stages, *stages)
+    hiding = [stage.name for stage in every if stage.hides]
+    require(not hides and not hiding, f"{says}, and {(*hiding, 'a stage that made it')[0]} hides the input; leave "
+            "layout= out")  # fmt: skip
+    changing = [stage.name for stage in every if not stage.only_drops]
+    require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
+    unknown = [str(part) for part in docs.parts if recorded(part.reader) is None]
+    require(not unknown, f"{says}, and a reader of your own reads {', '.join(unknown[:1])}; leave layout= out")
+    secret = [piece.url for part in docs.parts for piece in part.slices if redacted(piece.url) != piece.url]
+    require(not secret, f"{says}, and {redacted(', '.join(secret[:1]))} is a URL with a password, which is not stored; "
+            "leave layout= out")  # fmt: skip
+
+
+def _as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
+    """Return `docs` with parts whose shards become views of the input `given`.
+
+    - docs: the documents to seal: the input, or the saved input of an Estimator.
+    - stages: the stages of the Pipeline.
+    - saved: whether it is a saved input, whose shards have the numbers of the parts of `given` in their names.
+    """
+    added = {name for stage in (*given.stages, *stages) for name in stage.adds} | {"id"}
+    prints = given.fingerprints
+
+    def viewed(part: Part) -> Part:
+        number = PART.search(part.slices[0].url) if saved else None
+        of = part if number is None else given.parts[int(number[1])]
+        slices = [replace(piece, fingerprint=prints[piece.url]) for piece in of.slices]
+        return replace(part, view=statement(slices, {*B.FIXED, *of.reader.adds} - added))
+
+    return docs.of(map(viewed, docs.parts))

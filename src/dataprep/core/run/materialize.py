@@ -1,71 +1,30 @@
-"""Results with `layout="view"`: what their parts state about the input, and how they become copies (`materialize`)."""
+"""Turn a view (`layout="view"`) into a copy, and compare its input with what was read."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dataprep.errors import CorruptShard, DataprepError, redacted, require
+from dataprep.errors import CorruptShard, DataprepError
 from dataprep.store import files, hashes, receipts
 
 from ..model import batch as B
 from ..model.dataset import Dataset, open_dataset
 from ..model.part import Part, Sealed
-from ..model.reader import reader_of, recorded
-from ..model.view import AGAIN, VIEW, statement
+from ..model.reader import reader_of
+from ..model.view import AGAIN, VIEW
 from ..output import forget_list
 from ..output.commit import Output, Wanted
 from ..output.layout import ORIGIN, RECEIPTS, Folder, numbered
 from ..output.staging import Staging
-from ..output.state import File, Receipt, Shard
+from ..output.state import File, Origin, Receipt, Shard
 from .context import context_of
 from .runner import Runner
 from .seal import Flow, content_of, write_shard
 
-PART = re.compile(r"/part-(\d+)-[^/]*$")
 OTHER = f"the input has other documents than when this view of it was made; {AGAIN}"
-
-
-def check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
-    """Raise PlanError if the documents that `stages` leave of `docs` cannot be a view of its input.
-
-    - hides: whether a stage of `docs`, or of a pipeline that made its Datasets, hides the input.
-    """
-    says = "layout='view' keeps the texts in the input only"
-    every = (*docs.stages, *stages)
-    hiding = [stage.name for stage in every if stage.hides]
-    require(not hides and not hiding, f"{says}, and {(*hiding, 'a stage that made it')[0]} hides the input; leave "
-            "layout= out")  # fmt: skip
-    changing = [stage.name for stage in every if not stage.only_drops]
-    require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
-    unknown = [str(part) for part in docs.parts if recorded(part.reader) is None]
-    require(not unknown, f"{says}, and a reader of your own reads {', '.join(unknown[:1])}; leave layout= out")
-    secret = [piece.url for part in docs.parts for piece in part.slices if redacted(piece.url) != piece.url]
-    require(not secret, f"{says}, and {redacted(', '.join(secret[:1]))} is a URL with a password, which is not stored; "
-            "leave layout= out")  # fmt: skip
-
-
-def as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
-    """Return `docs` with parts whose shards become views of the input `given`.
-
-    - docs: the documents to seal: the input, or the saved input of an Estimator.
-    - stages: the stages of the Pipeline.
-    - saved: whether it is a saved input, whose shards have the numbers of the parts of `given` in their names.
-    """
-    added = {name for stage in (*given.stages, *stages) for name in stage.adds} | {"id"}
-    prints = given.fingerprints
-
-    def viewed(part: Part) -> Part:
-        number = PART.search(part.slices[0].url) if saved else None
-        of = part if number is None else given.parts[int(number[1])]
-        slices = [replace(piece, fingerprint=prints[piece.url]) for piece in of.slices]
-        return replace(part, view=statement(slices, {*B.FIXED, *of.reader.adds} - added))
-
-    return docs.of(map(viewed, docs.parts))
 
 
 def damaged_input(home: Folder, runner: Runner) -> Iterator[tuple[str, str]]:
@@ -73,20 +32,18 @@ def damaged_input(home: Folder, runner: Runner) -> Iterator[tuple[str, str]]:
 
     - runner: the Runner that reads it.
     """
-    origin = home.origin
     try:
-        docs = open_dataset(home.url)
+        docs, origin = open_dataset(home.url), home.origin or Origin()
     except DataprepError as e:
         yield ORIGIN, " ".join(str(e).split())
         return
-    for row in () if origin is None else origin.files:
+    for row in origin.files:
         is_shard = isinstance(reader_of(origin.readers[row.reader]), Sealed)  # whose documents are compared below
         if not row.left_out and not is_shard and hashes.fingerprint(row.url) != row.fingerprint:
             yield row.url, f"its content has changed since this view of it was made; {AGAIN}"
-    with contextlib.closing(runner.map(_content, docs.parts, "verify")) as found:
-        for shard, content in zip(docs.sealed.shards, found, strict=True):
-            if content != shard.content:
-                yield shard.name, content if " " in content else OTHER
+    for shard, content in zip(docs.sealed.shards, runner.map(_content, docs.parts, "verify"), strict=True):
+        if content != shard.content:
+            yield shard.name, content if " " in content else OTHER
 
 
 def _content(part: Part) -> str:
@@ -118,7 +75,7 @@ def materialize(url: str, runner: Runner | None = None) -> Dataset:
         return docs
     with Output(home.url, open_dataset).begin(wanted, replace=True) as work:
         if work.result is None:
-            made = context_of(runner).map(Copy(work.files), docs.parts, "materialize")
+            made = context_of(runner).map(CopyShard(work.files), docs.parts, "materialize")
             shards = {one.name: _copied(one, new) for one, new in zip(old.shards, made, strict=True)}
             for at in home.receipts():
                 new = _restated(Receipt.of(receipts.read(at), at), shards)
@@ -128,7 +85,7 @@ def materialize(url: str, runner: Runner | None = None) -> Dataset:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyShard:
     """Task that writes the documents of a shard of a view, and returns the entry of the new shard.
 
     Attributes:
