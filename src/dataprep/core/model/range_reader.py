@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.store import files
 
-from .tables import between, checked, conform, id_bounds, known_columns
+from .tables import checked, conform, id_bounds, known_columns
 
 
 class RangeReader:
@@ -47,8 +48,12 @@ class RangeReader:
             self.held = {i: self.held.get(i) or self._read(i) for i in groups}
         if not groups:
             return self.schema.empty_table()
-        found = between(pa.concat_tables(self.held.values()), low, high)
-        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
+        rows = pa.concat_tables(self.held.values())
+        ids = rows.column("id").to_numpy()
+        first, last = np.searchsorted(ids, np.uint64(low)), np.searchsorted(ids, np.uint64(high), "right")
+        found = rows.slice(first, last - first)
+        is_in = pc.is_in(found.column("id"), batch.column("id"))
+        return (found if pc.all(is_in).as_py() else found.filter(is_in)).combine_chunks()
 
     def _read(self, group: int) -> pa.Table:
         return conform(self.file.read_row_group(group, self.known), self.schema)
