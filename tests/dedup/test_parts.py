@@ -291,6 +291,7 @@ def test_texts_close_up_where_repeats_are_cut(seed):
                 assert span["start"] >= last
                 left, last = left + raw[last : span["start"]], span["end"]
                 if span["duplicate_of"] == NOBODY:
+                    assert not strips
                     assert not raw[span["start"] : span["end"]].decode().strip()
                     assert (span["duplicate_of_start"], span["duplicate_of_end"]) == (0, 0)
                 elif not strips:

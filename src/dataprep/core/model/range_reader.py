@@ -6,6 +6,7 @@ import contextlib
 from bisect import bisect_left, bisect_right
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ from dataprep.errors import ReadError
 from dataprep.store import files
 from dataprep.store.parquet import parts_of
 
-from .tables import IDS, between, checked, conform, id_bounds, known_columns
+from .tables import IDS, checked, conform, id_bounds, known_columns
 
 
 class RangeReader:
@@ -56,8 +57,12 @@ class RangeReader:
             self.held = {at: self.held.get(at) or self.opened[at[0]].read(at[1]) for at in groups}
         if not self.held:
             return self.schema.empty_table()
-        found = between(pa.concat_tables(self.held.values()), low, high)
-        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
+        rows = pa.concat_tables(self.held.values())
+        ids = rows.column("id").to_numpy()
+        first, last = np.searchsorted(ids, np.uint64(low)), np.searchsorted(ids, np.uint64(high), "right")
+        found = rows.slice(first, last - first)
+        is_in = pc.is_in(found.column("id"), batch.column("id"))
+        return (found if pc.all(is_in).as_py() else found.filter(is_in)).combine_chunks()
 
     def _groups(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the row groups that may contain ids from `low` to `high`, and open their files but no others."""

@@ -211,10 +211,10 @@ def span_rows(
       all copies are in this Dataset.
     - reason: the rule that cuts each span; None if the stage has only one rule.
     """
-    known = pa.array(rows["duplicate_of"] != NOBODY)
+    is_known = rows["duplicate_of"] != NOBODY
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
-    for name in ("duplicate_of", "duplicate_of_start", "duplicate_of_end"):
-        columns[name] = pc.if_else(known, columns[name], None)
+    for name in () if is_known.all() else ("duplicate_of", "duplicate_of_start", "duplicate_of_end"):
+        columns[name] = pc.if_else(pa.array(is_known), columns[name], None)
     return new_rows(SPANS, **columns, duplicate_of_dataset=duplicate_of_dataset, reason=reason)
 
 
