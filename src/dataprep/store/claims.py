@@ -22,7 +22,7 @@ import orjson
 from dataprep.errors import PlanError, ReadError
 
 from . import files
-from .servers import NETWORK, answered
+from .remote import NETWORK, answered
 
 BEAT, SPARSE = 5.0, 3  # seconds between heartbeats; on an object store, where each is a request, every third one
 

@@ -47,7 +47,7 @@ def read(url: str | os.PathLike[str], start: int = 0, stop: int | None = None) -
     """
     if not is_url(url):
         return read_bytes(url)
-    from .servers import answered
+    from .remote import answered
 
     for wait in (*WAITS, None):
         fs, path = _opened(os.fspath(url))
@@ -76,7 +76,7 @@ def sizes(folder: str, names: Iterable[str]) -> dict[str, int]:
 
     - folder: the folder's URL. An object store is asked for one listing, a web server for each file.
     """
-    from .servers import answered
+    from .remote import answered
 
     fs, path = _opened(folder)
     fs.invalidate_cache()  # or an earlier listing would be returned
@@ -122,7 +122,8 @@ class RemoteArray:
         return self._n
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
-        return self[:].astype(self.dtype if dtype is None else dtype, copy=False)
+        every: npt.NDArray[Any] = self[:]
+        return every.astype(self.dtype if dtype is None else dtype, copy=False)
 
     def __getitem__(self, at: Any) -> Any:
         """Return the numbers in a slice or at the indexes of an array, or the number at one index."""
@@ -142,7 +143,9 @@ class RemoteArray:
             return np.zeros(0, self.dtype)
         order = np.unique(indexes)
         if order[-1] - order[0] < GAPS * len(order):
-            return self[int(order[0]) : int(order[-1]) + 1][indexes - order[0]]
+            between: npt.NDArray[Any] = self[int(order[0]) : int(order[-1]) + 1]
+            near: npt.NDArray[Any] = between[indexes - order[0]]
+            return near
         first = np.flatnonzero(np.diff(order, prepend=order[0] - 2) != 1)
         runs = zip(order[first].tolist(), np.append(order[first[1:] - 1], order[-1]).tolist(), strict=True)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="ranges") as threads:

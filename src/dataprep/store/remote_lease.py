@@ -19,7 +19,7 @@ from dataprep.errors import DataprepError, InUse, ReadError
 
 from . import files
 from .claims import Heartbeats, is_gone, listed, this_process
-from .servers import NETWORK
+from .remote import NETWORK
 
 
 @contextlib.contextmanager

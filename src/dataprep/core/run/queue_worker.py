@@ -17,7 +17,7 @@ import cloudpickle
 from dataprep.errors import ReadError, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
-from dataprep.store.servers import NETWORK
+from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
@@ -30,6 +30,7 @@ log = logging.getLogger("dataprep")
 
 LOOK, LOOK_THERE = 0.2, 5.0  # seconds between two checks for tasks; on an object store, the longest such time
 LISTED, LISTED_THERE = 5.0, 30.0  # seconds between two checks for tasks of dead workers, and on an object store
+UNREACHABLE: tuple[type[Exception], ...] = (OSError, *NETWORK)  # the folder was removed, or the network failed
 WITHDRAWN, WITHDRAWN_THERE = 1.0, 5.0  # seconds between two checks whether a result is still wanted
 
 
@@ -154,7 +155,7 @@ def _withdrawn(job: Job, child: Local) -> Iterator[None]:
                     continue
                 if not is_ended:
                     job.end()
-            except (OSError, *NETWORK):  # the folder was removed, or the network failed: look again
+            except UNREACHABLE:  # look again
                 continue
             child.stop()
             return

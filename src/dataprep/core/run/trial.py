@@ -133,7 +133,7 @@ class Trial:
 
     def size(self) -> int:
         """Return the size in bytes of all files in `out`, and note it if it is the largest."""
-        places = [self.out, *files.hidden(self.out)] if files.is_dir(self.out) else []
+        places = [self.out, *files.listing(self.out).hidden] if files.is_dir(self.out) else []
         found = sum(files.size(url) for place in places for url in files.expand(place))
         self.most = max(self.most, found)
         return found

@@ -225,14 +225,14 @@ class FilterInPieces(BloomFilter):
 
     def __init__(self, size: FilterSize, out: str, pieces: Sequence[dict[str, Any]], filters: tuple[str, ...]) -> None:
         super().__init__(size, n_bytes=0)
-        before, self.n_ones = (np.sum([one[name] for one in pieces], axis=0) for name in ("before", "ones"))
+        before, self.n_ones = (_sums(pieces, name) for name in ("before", "ones"))
         several = len(filters) > 1
         self.n_keys = size.estimated_keys(before) if several else BloomFilter.load(size, filters, n_bytes=0).n_keys
         self.pieces, self.segment = [Spill(SetBits.url(out, number)) for number in range(len(pieces))], 0
 
     def set_bits(self, keys: U64) -> U8:
         """Return 1 for each key of the next batch whose bits were all set before, else 0."""
-        found = functools.reduce(np.bitwise_and, (piece.read(self.segment, 0) for piece in self.pieces))
+        found: U8 = functools.reduce(np.bitwise_and, (piece.read(self.segment, 0) for piece in self.pieces))
         self.segment += 1
         return np.unpackbits(found, count=len(keys))
 
@@ -362,3 +362,9 @@ def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[An
 def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.RecordBatch:
     """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
     return new_rows(VERDICTS, id=ids, reason="seen_before")
+
+
+def _sums(pieces: Sequence[dict[str, Any]], name: str) -> I64:
+    """Return the sums of a list of numbers that each piece states."""
+    found: I64 = np.sum([one[name] for one in pieces], axis=0)
+    return found

@@ -117,7 +117,8 @@ class UnionFind:
                         shared[own] = 1
                         spill.write(self._only(k, np.stack([rows[:, 0], parent[own]], axis=1)))
             yield base, parent, shared
-        owned.discard(self.folder)
+        if self.n > 1:
+            owned.discard(self.folder)
 
     def _files(self, number: int) -> ShuffleFiles:
         """Return file `number`: that of range r is number r, all edges are in number n, roots in number n + 1 + r.
