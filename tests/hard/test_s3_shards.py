@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_ray_s3 import bucket, contents  # noqa: F401 - a fixture
 
 import dataprep as dp
 import laws
-from test_ray_s3 import bucket, contents  # noqa: F401 - a fixture
 
 pytest.importorskip("torch")
 pytest.importorskip("s3fs")

@@ -145,10 +145,10 @@ def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) ->
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
     flow = Flow(_kept(reader.read(Slice(old, 0), None), ids, removed))
     facts = write_shard(flow, new, codec, schema, math.inf, stated)
-    last = facts.get("last_id")
+    last, (size, digest) = facts.get("last_id"), files.stored(new)
     return replace(
         shard, name=name, docs=facts["docs"], bytes=facts["bytes"], content=facts["content"],
-        last_id=None if last is None else Id(last), size=files.size(new), hash=files.content_hash(new),
+        last_id=None if last is None else Id(last), size=size, hash=digest,
         sealed=shard.sealed or shard.hash,
     )  # fmt: skip
 
@@ -233,4 +233,7 @@ def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
     was = one.name.removeprefix("../")
     name = names.get(was, was)
     url = work.files.url(name)
-    return one if name == was else File(name=f"../{name}", size=files.size(url), hash=files.content_hash(url))
+    if name == was:
+        return one
+    size, digest = files.stored(url)
+    return File(name=f"../{name}", size=size, hash=digest)

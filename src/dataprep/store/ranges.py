@@ -47,7 +47,7 @@ def read(url: str | os.PathLike[str], start: int = 0, stop: int | None = None) -
     """
     if not is_url(url):
         return read_bytes(url)
-    from .servers import answered
+    from .remote import answered
 
     for wait in (*WAITS, None):
         fs, path = _opened(os.fspath(url))
@@ -76,7 +76,7 @@ def sizes(folder: str, names: Iterable[str]) -> dict[str, int]:
 
     - folder: the folder's URL. An object store is asked for one listing, a web server for each file.
     """
-    from .servers import answered
+    from .remote import answered
 
     fs, path = _opened(folder)
     fs.invalidate_cache()  # or an earlier listing would be returned

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import orjson
+import xxhash
 
 from dataprep.errors import CorruptShard, ReadError
 
@@ -60,11 +61,15 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
-    """Return the entry of a file, or those of the files in a folder, whose size is 0 on an object store."""
-    size = files.size(url)
-    if (files.is_local(url) or not size) and files.is_dir(url):
-        return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
-    return [{"name": _relative(url, receipt), "size": size, "hash": files.content_hash(url)}]
+    """Return the entry of a file, or those of the files in a folder."""
+    if not files.is_local(url) or not files.is_dir(url):
+        try:
+            size, digest = files.stored(url)
+            return [{"name": _relative(url, receipt), "size": size, "hash": digest}]
+        except ReadError:  # in an object store, that there is a folder is asked only now
+            if not files.is_dir(url):
+                raise
+    return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -165,11 +170,11 @@ def pack(folder: str, every: Mapping[str, dict[str, Any]]) -> None:
 def found(receipt: str) -> dict[str, Any] | None:
     """Return the content of a receipt; None if it is missing, or was left empty or truncated by a machine crash."""
     try:
-        record = files.read_state(receipt) if files.exists(receipt) else None
+        record = files.read_state(receipt)
     except CorruptShard:
         return None
     except ReadError as e:
-        if not isinstance(e.__cause__, FileNotFoundError):  # removed after it was found
+        if not _is_missing(e):
             raise
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None
@@ -178,15 +183,27 @@ def found(receipt: str) -> dict[str, Any] | None:
 def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     """Return whether the files that a receipt lists have the bytes that were written."""
     try:
-        for file in record["files"]:
-            url = resolved(receipt, file["name"])
-            if not files.exists(url) or files.size(url) != file["size"]:
-                return False
-            if (file["size"] <= SMALL or files.is_local(url)) and files.content_hash(url) != file["hash"]:
-                return False
+        return all(_is_as_stated(resolved(receipt, file["name"]), file) for file in record["files"])
     except (KeyError, TypeError):
         return False
-    return True
+
+
+def _is_as_stated(url: str, file: dict[str, Any]) -> bool:
+    """Return whether the file `url` has the size and hash that a receipt states for `file`."""
+    try:
+        if files.is_local(url):
+            return bool(files.size(url) == file["size"] and files.content_hash(url) == file["hash"])
+        if file["size"] > SMALL:
+            return bool(files.size(url) == file["size"])
+        return bool(xxhash.xxh3_128_hexdigest(files.read(url)) == file["hash"])
+    except ReadError as e:
+        if not _is_missing(e):
+            raise
+        return False
+
+
+def _is_missing(error: ReadError) -> bool:
+    return isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
 
 
 def moved(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
-from dataprep.store.hashes import Hashes, fingerprints
+from dataprep.store.hashes import Hashes, fingerprints, listed
 from dataprep.store.key import key
 from dataprep.store.place import check_here, here
 
@@ -86,6 +86,7 @@ class Dataset(Documents):
         self.check_here()
         pieces = [(piece, part.skips_bad) for part in self.parts for piece in part.slices]
         known = {piece.url: piece.fingerprint for piece, _ in pieces}
+        stated = listed(dict.fromkeys(piece.listed for piece, _ in pieces if piece.listed and not piece.fingerprint))
         may_fail = {piece.url for piece, skips_bad in pieces if skips_bad or piece.unread is not None}
 
         def hash_of(url: str) -> str:
@@ -96,6 +97,7 @@ class Dataset(Documents):
                     raise
                 return NOT_OPENED
 
+        known |= {url: found or stated.get(url, "") for url, found in known.items()}
         return known | fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property

@@ -294,8 +294,9 @@ def _is_copied(out: str, ours: set[str]) -> bool:
 def _files(url: str) -> Iterator[str]:
     """Yield the files of a folder at any depth, including hidden ones, or the file itself; links are not followed."""
     if not files.is_local(url):
-        yield from files.expand(url)
-        for hidden in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
+        listed = files.listing(url)
+        yield from listed.found
+        for hidden in (found for found in listed.hidden if files.name_of(found) in (UNFINISHED, REPLACED)):
             yield from files.expand(hidden)
     elif os.path.isdir(url) and not os.path.islink(url):
         for folder, inside, names in os.walk(url):

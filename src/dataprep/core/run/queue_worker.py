@@ -17,7 +17,7 @@ import cloudpickle
 from dataprep.errors import ReadError, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
-from dataprep.store.servers import NETWORK
+from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
