@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import cloudpickle
 
-from dataprep.errors import ReadError, WorkerDied, portable
+from dataprep.errors import ReadError, Transient, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
 from dataprep.store.remote import NETWORK
@@ -154,7 +154,7 @@ def _withdrawn(job: Job, child: Local) -> Iterator[None]:
                     continue
                 if not is_ended:
                     job.end()
-            except (OSError, *NETWORK):  # the folder was removed, or the network failed: look again
+            except (OSError, Transient):  # the folder was removed, or the network failed: look again
                 continue
             child.stop()
             return
