@@ -87,7 +87,6 @@ def listed(folder: str) -> dict[str, object]:
     fs, path = files.fs_of(folder)
     try:
         with answered(folder):
-            fs.invalidate_cache(path)
             found = fs.ls(path, detail=True)
     except FileNotFoundError:
         return {}
@@ -169,10 +168,8 @@ class Watch:
     def _has_ended(self, url: str) -> bool:
         """Return whether the process that a file names ran on this machine and has ended."""
         if url not in self._named or is_gone(self._named[url]):  # or another process has claimed it since
-            with files.open_raw(url) as f:
-                content = f.read()
             try:
-                self._named[url] = orjson.loads(content)
+                self._named[url] = orjson.loads(files.read(url))
             except orjson.JSONDecodeError:  # it is being written
                 return False
         return is_gone(self._named[url])

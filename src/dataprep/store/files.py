@@ -148,7 +148,7 @@ def version(url: str) -> object:
 
 
 @dataclass(frozen=True)
-class Listed:
+class StoreListing:
     """The files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are hidden, unless a path or glob names them.
@@ -167,11 +167,11 @@ class Listed:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the sorted URLs of the files of a `Listed`; [] if there are none. Raises ReadError as `listing` does."""
+    """Return the sorted URLs of the files of a `StoreListing`; [] if there are none. Raises ReadError as `listing` does."""
     return list(listing(pattern).found)
 
 
-def listing(pattern: str) -> Listed:
+def listing(pattern: str) -> StoreListing:
     """List the files of a path, folder or glob, on an object store with one request per 1,000 files.
 
     Raises ReadError if a local folder that may contain matching files cannot be listed.
@@ -180,7 +180,7 @@ def listing(pattern: str) -> Listed:
         return (_listed_here if is_local(pattern) else _listed_there)(pattern)
 
 
-def _listed_here(pattern: str) -> Listed:
+def _listed_here(pattern: str) -> StoreListing:
     path = fs_of(pattern)[1]
     is_dir = False
     every: Iterable[str]
@@ -194,7 +194,7 @@ def _listed_here(pattern: str) -> Listed:
     return _listing({p: {} for p in every}, path, relative, is_dir=is_dir)
 
 
-def _listed_there(pattern: str) -> Listed:
+def _listed_there(pattern: str) -> StoreListing:
     fs, path = fs_of(pattern)
     is_web = remote.protocol(pattern).startswith("http")  # where `find` fetches a file, and ? begins a query
     is_dir, infos = is_web and fs.isdir(path), dict[str, Any]()
@@ -212,12 +212,12 @@ def _listed_there(pattern: str) -> Listed:
 
 def _listing(
     infos: Mapping[str, Mapping[str, Any]], path: str, url_of: Callable[[str], str], *, is_dir: bool
-) -> Listed:
-    """Return the Listed of the files of `path`, given as {path: what the store states}; of a folder if `is_dir`."""
+) -> StoreListing:
+    """Return the StoreListing of the files of `path`, given as {path: what the store states}; of a folder if `is_dir`."""
     parts = {p: _hidden(p[len(path) :]) if is_dir else "" for p in infos}
     found = {url_of(p): infos[p] for p, part in parts.items() if not part}
     concealed = sorted({url_of(path + part) for part in parts.values() if part})
-    return Listed({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and list(infos) == [path])
+    return StoreListing({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and list(infos) == [path])
 
 
 def _globbed(pattern: str) -> list[str]:
@@ -231,7 +231,7 @@ def _globbed(pattern: str) -> list[str]:
     names = pattern.split("/")
     crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
 
-    class Listed(LocalFileSystem):
+    class StoreListing(LocalFileSystem):
         def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
             try:
                 return super().ls(path, detail=detail, **options)
@@ -240,7 +240,7 @@ def _globbed(pattern: str) -> list[str]:
                     _not_listed(e)
                 raise
 
-    return list(Listed(skip_instance_cache=True).glob(pattern))
+    return list(StoreListing(skip_instance_cache=True).glob(pattern))
 
 
 def _walked(folder: str) -> Iterator[str]:

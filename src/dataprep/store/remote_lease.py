@@ -73,8 +73,8 @@ def _leases(folder: str, name: str) -> dict[str, object]:
 
 def _content(url: str) -> Mapping[str, Any]:
     """Return the content of a lease; empty if it has just been removed."""
-    with contextlib.suppress(ReadError), files.open_raw(url) as f:
-        found: Mapping[str, Any] = orjson.loads(f.read())
+    with contextlib.suppress(ReadError):
+        found: Mapping[str, Any] = orjson.loads(files.read(url))
         return found
     return {}
 

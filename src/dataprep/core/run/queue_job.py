@@ -157,15 +157,13 @@ class Job:
     @cached_property
     def stated(self) -> Terms:
         """The terms that a worker must know before it takes an item."""
-        with files.open_raw(self.at("stated")) as f:
-            found: Terms = cloudpickle.loads(f.read())
+        found: Terms = cloudpickle.loads(files.read(self.at("stated")))
         return found
 
     @cached_property
     def task(self) -> SentTask:
         """The task, in the form in which it was sent."""
-        with files.open_raw(self.at("task")) as f:
-            found: SentTask = cloudpickle.loads(f.read())
+        found: SentTask = cloudpickle.loads(files.read(self.at("task")))
         return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
 
     def item(self, index: int) -> SentItem:
@@ -202,8 +200,7 @@ class Job:
     def answer(self, index: int) -> Answer | None:
         """Return the pickled result and the pickled error of an item, one of which is None; None if it has neither."""
         try:
-            with files.open_raw(self.result_of(index)) as f:
-                found: Answer = cloudpickle.loads(f.read())
+            found: Answer = cloudpickle.loads(files.read(self.result_of(index)))
         except ReadError:  # it does not exist yet
             return None
         return found

@@ -149,8 +149,7 @@ class _Attended:
         for name in listed(self.job.at("refused")) if "refused" in found else ():
             if name not in self.refused:
                 self.refused.add(name)
-                with files.open_raw(self.job.at("refused", name)) as f:
-                    log.warning("a worker refuses all tasks: %s", f.read().decode())
+                log.warning("a worker refuses all tasks: %s", files.read(self.job.at("refused", name)).decode())
         if _alive(self.queue, self.watch):
             self.warn_at = now + ALONE
         elif now > self.warn_at:

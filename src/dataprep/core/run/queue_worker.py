@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import cloudpickle
 
-from dataprep.errors import ReadError, WorkerDied, portable
+from dataprep.errors import ReadError, Transient, WorkerDied, portable
 from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
 from dataprep.store.remote import NETWORK
@@ -155,7 +155,11 @@ def _withdrawn(job: Job, child: Local) -> Iterator[None]:
                     continue
                 if not is_ended:
                     job.end()
+<<<<<<< HEAD
             except UNREACHABLE:  # look again
+=======
+            except (OSError, Transient):  # the folder was removed, or the network failed: look again
+>>>>>>> w-q34
                 continue
             child.stop()
             return
