@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_ray_s3 import bucket, contents  # noqa: F401 - a fixture
 
 import dataprep as dp
 import laws
-<<<<<<< HEAD
 from fixtures.s3 import SERVER, contents, served
-=======
->>>>>>> w-q34
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(SERVER is None, reason="there is no moto_server")

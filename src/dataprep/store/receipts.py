@@ -62,12 +62,6 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
 
 def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
     """Return the entry of a file, or those of the files in a folder."""
-<<<<<<< HEAD
-    if not files.just_written(url) and files.is_dir(url):
-        return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
-    size, digest = files.stored(url)
-    return [{"name": _relative(url, receipt), "size": size, "hash": digest}]
-=======
     if not files.is_local(url) or not files.is_dir(url):
         try:
             size, digest = files.stored(url)
@@ -76,7 +70,6 @@ def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
             if not files.is_dir(url):
                 raise
     return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
->>>>>>> w-q34
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:

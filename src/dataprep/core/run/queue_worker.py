@@ -30,7 +30,6 @@ log = logging.getLogger("dataprep")
 
 LOOK, LOOK_THERE = 0.2, 5.0  # seconds between two checks for tasks; on an object store, the longest such time
 LISTED, LISTED_THERE = 5.0, 30.0  # seconds between two checks for tasks of dead workers, and on an object store
-UNREACHABLE: tuple[type[Exception], ...] = (OSError, *NETWORK)  # the folder was removed, or the network failed
 WITHDRAWN, WITHDRAWN_THERE = 1.0, 5.0  # seconds between two checks whether a result is still wanted
 
 
@@ -155,11 +154,7 @@ def _withdrawn(job: Job, child: Local) -> Iterator[None]:
                     continue
                 if not is_ended:
                     job.end()
-<<<<<<< HEAD
-            except UNREACHABLE:  # look again
-=======
             except (OSError, Transient):  # the folder was removed, or the network failed: look again
->>>>>>> w-q34
                 continue
             child.stop()
             return
