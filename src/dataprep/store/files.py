@@ -216,7 +216,7 @@ def _listing(
     parts = {p: _hidden(p[len(path) :]) if is_dir else "" for p in infos}
     found = {url_of(p): infos[p] for p, part in parts.items() if not part}
     concealed = sorted({url_of(path + part) for part in parts.values() if part})
-    return FilesFound({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and list(infos) == [path])
+    return FilesFound({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and [*infos] == [path])
 
 
 def _globbed(pattern: str) -> list[str]:
