@@ -228,8 +228,7 @@ def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
         laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "two")
 
 
-@pytest.mark.parametrize("unit", ["document", "paragraph"])
-@pytest.mark.parametrize("older", [0, 1, 2])
+@pytest.mark.parametrize(("unit", "older"), [("document", 1), ("paragraph", 0), ("paragraph", 2)])
 def test_pieces_do_not_change_a_byte(dataset, tmp_path, monkeypatch, unit, older) -> None:
     """A filter that does not fit into memory, filled in pieces whose ends are inside slices: the same files."""
     texts = [f"line {i % 170}\nسطر {i}\n{'x ' * (i % 20)}" for i in range(200)]

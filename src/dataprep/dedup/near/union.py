@@ -149,6 +149,17 @@ class UnionFind:
         return [Divided(rows, np.where(np.arange(2 * self.n + 1) > section, len(rows), 0))]
 
 
+@kernel(inline="always")
+def _top(parent: Numbers, x: Int, base: Int) -> Int:
+    """Return the root of a document, or the parent in an earlier range of all documents between; shorten the path."""
+    while x >= base and parent[x - base] != x:
+        up = parent[x - base]
+        if up >= base:
+            parent[x - base] = parent[up - base]
+        x = parent[x - base]
+    return x
+
+
 @kernel
 def unite(parent: Numbers, edges: Numbers, base: Int) -> Numbers:
     """Join the components of the two documents of each edge, in place; return edges between earlier ranges, [m, 2].
@@ -163,17 +174,7 @@ def unite(parent: Numbers, edges: Numbers, base: Int) -> Numbers:
     """
     out, n = np.empty((len(edges), 2), parent.dtype), 0
     for e in range(len(edges)):
-        x, y = edges[e, 0], edges[e, 1]
-        while x >= base and parent[x - base] != x:
-            up = parent[x - base]
-            if up >= base:
-                parent[x - base] = parent[up - base]
-            x = parent[x - base]
-        while y >= base and parent[y - base] != y:
-            up = parent[y - base]
-            if up >= base:
-                parent[y - base] = parent[up - base]
-            y = parent[y - base]
+        x, y = _top(parent, edges[e, 0], base), _top(parent, edges[e, 1], base)
         if x < y:
             x, y = y, x
         if x >= base:

@@ -26,7 +26,7 @@ from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import PartItem, Pass
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import spill_to
+from dataprep.store.spill import all_sections, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
@@ -120,7 +120,8 @@ class MatchUnits(Pass[int]):
 
     Attributes:
         hashed: the files of HashUnits.
-        firsts: the first unit of every segment of the files of HashUnits, in order, as the bytes of UNITs.
+        firsts: the URL of the shuffle file whose only section has the first unit of every segment of the files of
+            HashUnits, in order, as UNITs; a file, since it is read by every task and grows with the input.
 
     The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
     id, start, size), with start and size in bytes.
@@ -130,7 +131,7 @@ class MatchUnits(Pass[int]):
     noun = "partition"
 
     hashed: ShuffleFiles
-    firsts: bytes
+    firsts: str
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
@@ -142,7 +143,7 @@ class MatchUnits(Pass[int]):
         n_units = self.hashed.size(item) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
-        firsts = np.frombuffer(self.firsts, UNIT)
+        firsts = all_sections([self.firsts], 0, UNIT)
         with spill_to(url, len(firsts), synced=False) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
