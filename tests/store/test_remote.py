@@ -1,10 +1,13 @@
 """Everything by URL: a pipeline over fsspec storage, and what happens when the network fails."""
 
+import errno
 import gzip
+import hashlib
 import http.server
 import importlib
 import io
 import json
+import random
 import re
 import threading
 import traceback
@@ -17,9 +20,11 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
+from dataprep.core.model import batch as B
 from dataprep.core.run import runner
 from dataprep.errors import DataprepError, PlanError, ReadError, Transient
-from dataprep.store import files, remote
+from dataprep.store import files, hashes, remote
+from fixtures.counted import Counted, many_parts
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
 
@@ -264,3 +269,187 @@ def test_the_timeout_of_fsspec_is_an_error_of_the_network():
     from dataprep.store.remote import LOST
 
     assert issubclass(FSTimeoutError, LOST)
+
+
+class Tagged(MemoryFileSystem):
+    """Storage that states an MD5 of each file, as object stores do, and of which nothing may be opened."""
+
+    protocol = "tagged"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.replace("tagged://", "memory://"))
+
+    def _tagged(self, info):
+        return {**info, "ETag": _md5(self.store[info["name"]].getvalue())} if info["type"] == "file" else info
+
+    def info(self, path, **kwargs):
+        return self._tagged(super().info(path, **kwargs))
+
+    def find(self, path, detail=False, **kwargs):
+        found = super().find(path, detail=True, **kwargs)
+        return {name: self._tagged(info) for name, info in found.items()} if detail else sorted(found)
+
+    def _open(self, path, mode="rb", **kwargs):
+        assert mode != "rb", "opened to be read"
+        return super()._open(path, mode, **kwargs)
+
+
+def _md5(data):
+    return f'"{hashlib.md5(data).hexdigest()}"'  # noqa: S324 - as stores compute it
+
+
+def test_inputs_are_known_by_their_checksums(monkeypatch):
+    """From one listing, as from a question for each; another content, size or name is another input."""
+    fsspec.register_implementation("tagged", Tagged, clobber=True)
+    monkeypatch.setattr(Tagged, "store", {})
+    monkeypatch.setattr(remote, "SUMS", {"tagged"})
+    for name, data in {"a": b"one", "b": b"one", "c": b"two", "in/a": b"one", "e": b"three"}.items():
+        files.write_bytes(f"tagged://bucket/{name}.jsonl", data)
+    found = hashes.listed(["tagged://bucket"])
+    prints = {url.partition("bucket/")[2]: one for url, one in found.items()}
+    assert sorted(prints) == ["a.jsonl", "b.jsonl", "c.jsonl", "e.jsonl", "in/a.jsonl"]
+    assert len(set(prints.values())) == 4
+    assert prints["a.jsonl"] == prints["in/a.jsonl"]
+    assert found == {url: hashes.fingerprint(url) for url in found}
+    docs = dp.read("tagged://bucket/*.jsonl")
+    assert docs.fingerprints == {url: one for url, one in found.items() if "/in/" not in url}
+
+
+def test_a_checksum_is_the_same_in_all_stores():
+    """MD5 is base64 in one store and bytes in another; a store that states none has its own tag."""
+    md5 = "0cc175b9c0f1b6a831c399e269772661"
+    stated = {
+        "s3": {"ETag": f'"{md5}"'}, "gs": {"md5Hash": "DMF1ucDxtqgxw5niaXcmYQ==", "etag": "CJ=="},
+        "az": {"content_settings": {"content_md5": bytearray.fromhex(md5)}, "etag": "0x8D"},
+    }  # fmt: skip
+    assert {remote.checksum(f"{one}://b/a", info) for one, info in stated.items()} == {md5}
+    assert remote.checksum("s3://b/a", {"ETag": '"0cc1-2"'}) == "0cc1-2"
+    assert remote.checksum("https://b/a", stated["s3"]) == remote.checksum("s3://b/a", {"size": 1}) == ""
+
+
+def test_ranges_are_read_as_from_a_local_file(monkeypatch):
+    """Any seeks and reads give what they give of a plain stream, and at most twice that and a block per jump."""
+    fsspec.register_implementation("counted", Counted, clobber=True)
+    Counted.forget()
+    monkeypatch.setattr(remote, "FEW", 64)
+    monkeypatch.setattr(remote, "MOST", 1_000)
+    draw = random.Random(0)
+    data = draw.randbytes(20_000)
+    files.write_bytes("counted://ranges/a", data)
+    plain, asked, jumps = io.BytesIO(data), 0, 1
+    with files.open_raw("counted://ranges/a") as f:
+        for _ in range(300):
+            if draw.random() < 0.3:
+                jumps += 1
+                whence = draw.randrange(3)
+                offset = draw.randrange(20_000) - (0, plain.tell(), 20_000)[whence]
+                assert f.seek(offset, whence) == plain.seek(offset, whence)
+            n = draw.choice((1, 10, 100, 3_000))
+            asked += n
+            assert f.read(n) == plain.read(n)
+            assert f.tell() == plain.tell()
+        assert f.readinto(buffer := bytearray(50)) == len(rest := plain.read(50))
+        assert bytes(buffer[: len(rest)]) == rest
+        assert (f.seek(30_000), f.read(1), f.seek(0), f.read()) == (30_000, b"", 0, data)
+    assert Counted.read["documents"] - len(data) <= 2 * asked + 64 * jumps
+    Counted.forget()
+
+
+def test_a_large_file_is_read_by_few_requests():
+    """Blocks grow while reading continues, so that 4 MB are 7 requests of 64 kB to 2 MB."""
+    fsspec.register_implementation("counted", Counted, clobber=True)
+    Counted.forget()
+    files.write_bytes("counted://large/a", bytes(4 << 20))
+    Counted.requests.clear()
+    with files.open_raw("counted://large/a") as f:
+        assert sum(len(f.read(1 << 14)) for _ in range(300)) == 4 << 20
+    assert Counted.read["documents"] == 4 << 20
+    assert Counted.requests["documents"] == 1 + 7  # to open it, too
+    Counted.forget()
+
+
+def test_a_text_is_read_from_its_row_group_alone(monkeypatch):
+    """Of ten groups; a copy reads each byte once."""
+    monkeypatch.setattr(B, "MAX_BYTES", 1 << 17)
+    fsspec.register_implementation("counted", Counted, clobber=True)
+    Counted.forget()
+    draw = random.Random(0)
+    rows = [{"text": draw.randbytes(20_000).hex()} for _ in range(30)]
+    files.write_bytes("counted://texts/a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    docs = dp.Pipeline().run(dp.read("counted://texts/a.jsonl"), "counted://texts/out")
+    ids = [row["id"] for row in docs]
+    Counted.read.clear()
+    assert docs.text_of(ids[20]) == rows[20]["text"]
+    shard = files.size(f"counted://texts/out/{docs.manifest.shards[0].name}")
+    assert Counted.read["documents"] < shard / 2
+    Counted.read.clear()
+    docs.write("counted://texts/copy.jsonl")
+    assert Counted.read["documents"] <= shard + 2 * remote.FEW  # the footer, too
+    Counted.forget()
+
+
+def test_requests_and_bytes_of_a_part():
+    """Each part of a run costs as much as the others: no more than these requests, and a few times its bytes."""
+    made = {}
+    for n in (1, 3):
+        with many_parts(n, docs=100) as (url, out):
+            size = sum(map(files.size, files.expand(url))) / n
+            docs = dp.read(url)
+            Counted.requests.clear()
+            dp.Pipeline().run(docs, out)
+            made[n] = Counted.requests.total(), Counted.read.total()
+    requests, n_bytes = ((b - a) / 2 for a, b in zip(made[1], made[3], strict=True))
+    assert requests <= 44  # with those of memory:// to itself
+    assert n_bytes <= 6 * size
+
+
+def of_client(name, module, **more):
+    """An error of a package that need not be installed."""
+    return type(name, (Exception,), {"__module__": module, **more})()
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [(OSError(errno.EBUSY, "Please reduce your request rate."), Transient, "is overloaded (Please reduce"),
+     (OSError(errno.EREMOTEIO, "internal"), Transient, "is overloaded (internal)"),
+     (PermissionError("Forbidden"), ReadError, "access is denied (Forbidden)"),
+     (of_client("NoCredentialsError", "botocore.exceptions"), ReadError, "needs credentials"),
+     (of_client("ReadTimeoutError", "botocore.exceptions"), Transient, "cannot be reached"),
+     (of_client("HttpError", "gcsfs.retry", code=503), Transient, "with status 503"),
+     (FileNotFoundError("a"), FileNotFoundError, "a"), (OSError("the bucket is full"), OSError, "the bucket is full")],
+)  # fmt: skip
+def test_errors_of_stores_are_said(error, raised, said):
+    """A store that is busy is asked again; one that refuses is not, and no file is said to be damaged."""
+    with pytest.raises(raised, match=re.escape(said)), remote.answered("s3://b/a"):
+        raise error
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(monkeypatch):
+    """Of a large file, the parts are given up, and the file is not completed when it is garbage-collected."""
+    monkeypatch.setattr(remote, "PUT", 10)
+    seen = []
+
+    class Parts(io.BytesIO):
+        def discard(self):
+            seen.append("discard")
+
+        def commit(self):
+            seen.append("commit")
+            raise FileNotFoundError
+
+    monkeypatch.setattr(MemoryFileSystem, "_open", lambda *_, **__: Parts())
+    with pytest.raises(ZeroDivisionError), files.atomic("memory://broken/a") as f:
+        f.write(bytes(20))
+        raise ZeroDivisionError
+    with pytest.raises(Transient, match="no such upload"), files.atomic("memory://broken/a") as f:
+        f.write(bytes(20))
+    assert seen == ["discard", "commit", "discard"]
+    assert not remote.fs_of("memory://broken")[0]._intrans
+
+
+def test_files_of_others_are_seen():
+    """File systems keep no listings."""
+    assert remote.fs_of("memory://others")[0].dircache.use_listings_cache is False

@@ -11,7 +11,7 @@ import base64
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class Parquet(Reader):
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return (name, Arrow type) of each of the columns `names` of a file; nested columns become JSON strings."""
-        with _open(url) as file:
+        with _open(url) as (file, _):
             schema = file.schema_arrow
         absent = [name for name in names if name not in schema.names]
         if absent:
@@ -87,7 +87,7 @@ class Parquet(Reader):
 
         - n_bytes: the file's size.
         """
-        with _open(url) as file:
+        with _open(url) as (file, _):
             self._check(file.schema_arrow, url)
             found: list[tuple[int, int | None, int]] = []
             start = row = size = 0
@@ -104,7 +104,7 @@ class Parquet(Reader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the rows [piece.start, piece.stop) as batches; rows without valid text are dropped."""
-        with _open(piece.url) as file, files.open_raw(piece.url) as raw:
+        with _open(piece.url) as (file, raw):
             self._check(file.schema_arrow, piece.url)
             row, seen = 0, set[str]()
             for k in range(file.metadata.num_row_groups):
@@ -229,11 +229,12 @@ class Parquet(Reader):
 
 
 @contextlib.contextmanager
-def _open(url: str) -> Iterator[pq.ParquetFile]:
+def _open(url: str) -> Iterator[tuple[pq.ParquetFile, BinaryIO]]:
+    """Yield the file as a Parquet file, and its stream."""
     with files.open_raw(url) as f:
         try:
             with pq.ParquetFile(f) as file:
-                yield file
+                yield file, f
         except (pa.ArrowException, OSError, UnicodeDecodeError) as e:  # the last: a damaged name of a column
             raise_if_short(e)
             msg = f"this is not a complete Parquet file ({str(e).splitlines()[0]}); fetch it again"

@@ -75,7 +75,8 @@ def answered(url: str) -> Iterator[None]:
         if "Credential" in type(e).__name__:
             msg = f"the store needs credentials ({type(e).__name__}); set them, or read public files anonymously"
             raise ReadError(msg, url) from None
-        status = next((n for name in ("status", "status_code", "code") if isinstance(n := getattr(e, name, 0), int)), 0)
+        codes = (getattr(e, name, None) for name in ("status", "status_code", "code"))
+        status = next((code for code in codes if isinstance(code, int)), 0)
         if 400 <= status < 500 and status not in TRY_AGAIN:
             msg = f"the server rejects it with status {status}; check the URL, and whether its signature has expired"
             raise ReadError(msg, url) from None

@@ -7,6 +7,7 @@ folder: it writes Parquet shards and, as the last file, a manifest. `open_datase
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,11 +38,12 @@ from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage
 from .stats import HIDDEN, Stats
-from .tables import SCHEMAS, Unread, read_rows
+from .tables import SCHEMAS, Unread, read_rows, rows_of_ids
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
 SPREAD = 8  # parts from which a sample is taken
+WITH_TEXT = pa.schema([B.SCHEMA.field("id"), B.SCHEMA.field("text")])
 MOST_SOURCES = 64  # sources of which a sample also contains the beginning
 
 
@@ -351,15 +353,17 @@ class Dataset(Documents):
     def text_of(self, id_: int | str) -> str:
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
-        parts = self.parts
-        if self._is_counted:  # the shard is known
+        if self._is_counted:  # the shard is known, and its row group is found by the ids
+            self.check_here()
             ends = [-1 if shard.last_id is None else shard.last_id for shard in self.sealed.shards]
-            parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
-        for part in parts:
-            for batch in part.batches(["id", "text"]):
-                row = np.flatnonzero(B.ids(batch) == id_)
-                if len(row):
-                    return str(batch.column("text")[int(row[0])])
+            parts = [part for part, end in zip(self.parts, ends, strict=True) if end >= id_]
+            for row in rows_of_ids(parts[0].slices[0].url, [id_], WITH_TEXT) if parts else ():
+                return str(row["text"])
+        else:
+            for batch in itertools.chain.from_iterable(part.batches(["id", "text"]) for part in self.parts):
+                rows = np.flatnonzero(B.ids(batch) == id_)
+                if len(rows):
+                    return str(batch.column("text")[int(rows[0])])
         msg = f"there is no document {B.show_id(id_)} in {self!r}; `dataprep inspect` prints the ids"
         raise PlanError(msg)
 
