@@ -97,7 +97,7 @@ class Kept:
         self._data = np.memmap(path, np.uint8, "r+", shape=(self.n_bytes,))
         self._sums = np.memmap(path + BLOCKS, np.uint32, "r+", shape=(-(-self.n_bytes // BLOCK) + 1,))
         self._good = np.zeros(len(self._sums) - 1, np.bool_)  # blocks whose CRC-32 this process has compared
-        self._view = memoryview(self._data)
+        self._view = self._data.data
 
     def __len__(self) -> int:
         return len(self.file)
@@ -123,7 +123,7 @@ class Kept:
             self._compare()
 
     def _compare(self) -> None:
-        digest = hashlib.sha256(self._data)
+        digest = hashlib.sha256(self._view)
         if self.expected != f"sha256:{digest.hexdigest()}":
             self._sums[:] = 0
             self._good[:] = False
