@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import CorruptShard, PlanError, Replaced, Transient
+from dataprep.errors import CorruptShard, Replaced, Transient
 
 from .atomic import is_path, read_bytes
 
@@ -47,21 +47,19 @@ def read(url: str | os.PathLike[str], start: int = 0, stop: int | None = None) -
     """
     if not is_url(url):
         return read_bytes(url)
-    from .remote import answered
+    for wait in WAITS:
+        with contextlib.suppress(Transient):
+            return _requested(os.fspath(url), start, stop)
+        time.sleep(wait)
+    return _requested(os.fspath(url), start, stop)
 
-    for wait in (*WAITS, None):
-        fs, path = _opened(os.fspath(url))
-        try:
-            with answered(os.fspath(url)):
-                whole = stop is None and not start
-                data = bytes(fs.cat_file(path) if whole else fs.cat_file(path, start=start, end=stop))
-        except Transient:
-            if wait is None:
-                raise
-            time.sleep(wait)
-            continue
-        return _checked(data, os.fspath(url), start, stop)
-    raise AssertionError
+
+def _requested(url: str, start: int, stop: int | None) -> bytes:
+    from . import remote
+
+    if stop is None and not start:
+        return remote.read(url)
+    return _checked(bytes(remote.ask(url, "cat_file", start=start, end=stop)), url, start, stop)
 
 
 def _checked(data: bytes, url: str, start: int, stop: int | None) -> bytes:
@@ -76,11 +74,10 @@ def sizes(folder: str, names: Iterable[str]) -> dict[str, int]:
 
     - folder: the folder's URL. An object store is asked for one listing, a web server for each file.
     """
-    from .remote import answered
+    from . import remote
 
-    fs, path = _opened(folder)
-    fs.invalidate_cache()  # or an earlier listing would be returned
-    with answered(folder):
+    (fs, path), listed = remote.fs_of(folder), {}
+    with remote.answered(folder):
         with contextlib.suppress(FileNotFoundError, NotImplementedError):
             listed = {one["name"].rstrip("/").rpartition("/")[2]: one.get("size") for one in fs.ls(path, detail=True)}
         found = {}
@@ -89,18 +86,6 @@ def sizes(folder: str, names: Iterable[str]) -> dict[str, int]:
                 size = listed.get(name)
                 found[name] = int(fs.size(f"{path.rstrip('/')}/{name}") if size is None else size)
     return found
-
-
-def _opened(url: str) -> tuple[Any, str]:
-    """Return the fsspec file system of a URL, and the path in it."""
-    try:
-        import fsspec
-
-        fs, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as e:
-        msg = f"{url} cannot be reached: {e}; install the package for it, or check the URL"
-        raise PlanError(msg) from e
-    return fs, path
 
 
 class RemoteArray:
@@ -123,7 +108,7 @@ class RemoteArray:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
         every: npt.NDArray[Any] = self[:]
-        return every.astype(self.dtype if dtype is None else dtype, copy=False)
+        return every if dtype is None else every.astype(dtype, copy=False)
 
     def __getitem__(self, at: Any) -> Any:
         """Return the numbers in a slice or at the indexes of an array, or the number at one index."""
@@ -143,9 +128,8 @@ class RemoteArray:
             return np.zeros(0, self.dtype)
         order = np.unique(indexes)
         if order[-1] - order[0] < GAPS * len(order):
-            between: npt.NDArray[Any] = self[int(order[0]) : int(order[-1]) + 1]
-            near: npt.NDArray[Any] = between[indexes - order[0]]
-            return near
+            block: npt.NDArray[Any] = self[int(order[0]) : int(order[-1]) + 1]
+            return block[indexes - order[0]]
         first = np.flatnonzero(np.diff(order, prepend=order[0] - 2) != 1)
         runs = zip(order[first].tolist(), np.append(order[first[1:] - 1], order[-1]).tolist(), strict=True)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="ranges") as threads:
