@@ -29,6 +29,7 @@ from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.spans.gaps import close_up
+from dataprep.dedup.spans.passes import by_place
 from dataprep.dedup.substrings import cut
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
@@ -300,3 +301,12 @@ def test_texts_close_up_where_repeats_are_cut(seed):
     _, undecided = close_up(given, batch, strips=True, final=False)
     assert undecided["id"].tolist() in ([], [max(given["id"])] * len(undecided))
     assert len(undecided)
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_rows_are_sorted_by_document_and_byte(n):
+    """As NumPy's `lexsort` has it, for the largest ids and offsets too, and rows of equal places in their order."""
+    rng = np.random.default_rng(n)
+    ids = np.uint64(2**64 - 9) + rng.integers(0, 9, n).astype(np.uint64)
+    start = rng.choice(np.array([0, 1, 7, 2**31, 2**32 - 1]), n)
+    assert by_place(ids, start).tolist() == np.lexsort((start, ids)).tolist()

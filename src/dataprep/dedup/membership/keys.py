@@ -95,13 +95,14 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
     """Return text, start, end in `data` of paragraphs that are not blank, their keys, and keys per paragraph (0, 1)."""
     none, found = np.zeros(0, np.int64), []
     for block in blocks(offsets, data, "paragraph", normalize):
-        has_key = block.chars > 0
-        some = has_key.copy()
+        size = (block.chars > 0).astype(np.int64)
+        hashes, some = block.hashes.take(np.flatnonzero(size), axis=0), size.copy()
         if normalize is not None:  # the form of "!!!" may be empty, but it is not blank
-            bare = np.flatnonzero(~has_key)
+            bare = np.flatnonzero(size == 0)
             some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
-        keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
-        found.append((block.text[some], block.start[some], block.end[some], keys, has_key[some].astype(np.int64)))
+        at = np.flatnonzero(some)
+        columns = (column.take(at) for column in (block.text, block.start, block.end))
+        found.append((*columns, hashes[:, 0] ^ hashes[:, 1], size.take(at)))
     if len(found) == 1:
         return found[0]
     found.append((none, none, none, none.astype(np.uint64), none))
@@ -144,7 +145,7 @@ class SaveKeys(Pass[Part]):
         The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
-        with spill_to(url, len(SECTIONS)) as spill:
+        with spill_to(url, len(SECTIONS), synced=False) as spill:
             for batch in item.batches(["id", "text"]):
                 found = self.units.of(batch)
                 hyperloglog.observe(registers, found["keys"])
