@@ -101,7 +101,7 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
         "suffix_index": Writer(
             lambda out: index(out, half),
             lambda out: index(out, clean),
-            lambda out: index(f"memory://{out}", clean),
+            lambda out: index(f"nowhere://{out}", clean),
             sealed,
         ),
         "imported": Writer(

@@ -29,12 +29,12 @@ TIERS = [
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
     "core.output.kinds", "core.output.records", "core.output.state", "errors", "store.atomic", "store.beside",
-    "store.hashes", "store.lease", "store.newer", "store.stopping", "store.splitmix", "tokens.shard_format",
-    "tokens.shards.shard", "train",
+    "store.hashes", "store.lease", "store.newer", "store.ranges", "store.stopping", "store.splitmix",
+    "tokens.shard_format", "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "store.newer", "tokens.shards.shard",
-    "tokens.shards.writer", "unicode.machine_code", "unicode.private_folder", "core.run.runner",
+    "unicode.machine_code", "unicode.private_folder", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has
 CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks

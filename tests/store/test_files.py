@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.output.layout import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
-from dataprep.store import atomic, files, hashes, receipts
+from dataprep.store import atomic, files, hashes, receipts, remote
 from dataprep.store.atomic import sweep_attempts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
     assert files.expand(str(tmp_path)) == [str(tmp_path / "a.txt")]
     assert files.listdir(str(tmp_path / "gone")) == []
     files.write_bytes(str(tmp_path / "closed" / "c.txt"), b"")
-    for url, lists in ((tmp_path, files.expand), (tmp_path, files.hidden), (tmp_path / "closed", files.listdir)):
+    for url, lists in ((tmp_path, files.expand), (tmp_path / "closed", files.listdir)):
         with pytest.raises(ReadError, match=r"closed: cannot be opened \(Permission denied\); check the path$"):
             lists(str(url))
     files.write_bytes(str(tmp_path / "open" / "c.txt"), b"")
@@ -263,9 +263,9 @@ def test_hidden_names_are_skipped_and_said(tmp_path):
         files.write_bytes(str(tmp_path / name), b"")
     place = str(tmp_path)
     assert files.expand(place) == [f"{place}/{name}" for name in ("_chat.txt", "_chat.txt.gz", "a.txt")]
-    assert files.hidden(place) == [f"{place}/{name}" for name in (".b", "_chats.txt", "e/.h.txt", "e/_f")]
+    assert files.listing(place).hidden == [f"{place}/{name}" for name in (".b", "_chats.txt", "e/.h.txt", "e/_f")]
     assert files.expand(f"{place}/.b") == [f"{place}/.b/c/d.txt"]
-    assert files.hidden(f"{place}/a.txt") == files.hidden(f"{place}/none") == []
+    assert files.listing(f"{place}/a.txt").hidden == files.listing(f"{place}/none").hidden == []
 
 
 @pytest.mark.parametrize(
@@ -305,22 +305,24 @@ def test_folders_of_other_storage():
     assert files.listdir(home) == ["c.txt"]
 
 
-def test_files_written_together_in_other_storage():
-    """They appear when the first one is complete; one with an error never does."""
-    home = "memory://together"
+@pytest.mark.parametrize("most", [0, remote.PUT])
+def test_files_appear_whole_in_other_storage(monkeypatch, most):
+    """Small and large ones: at the end of their block, each for itself; one with an error never does."""
+    monkeypatch.setattr(remote, "PUT", most)
+    home = f"memory://whole-{most}"
     with files.atomic(f"{home}/a") as a:
         with files.atomic(f"{home}/b") as b:
             b.write(b"b")
+            b.write(b"c")
         with pytest.raises(ZeroDivisionError), files.atomic(f"{home}/c") as c:
             c.write(b"c")
             raise ZeroDivisionError
         a.write(b"a")
-        assert files.listdir(home) == []
+        assert files.listdir(home) == ["b"]
     assert files.listdir(home) == ["a", "b"]
-    with pytest.raises(ZeroDivisionError), files.atomic(f"{home}/d"), files.atomic(f"{home}/e"):
-        raise ZeroDivisionError
-    files.write_bytes(f"{home}/f", b"f")
-    assert files.listdir(home) == ["a", "b", "f"]
+    assert files.read(f"{home}/b") == b"bc"
+    found = [files.stored(f"{home}/b") for _ in range(2)]  # as it was written, and as it is read
+    assert found == [(2, xxhash.xxh3_128_hexdigest(b"bc"))] * 2
 
 
 @pytest.mark.parametrize(
@@ -357,6 +359,16 @@ def test_only_attempts_of_a_file_are_swept(tmp_path):
         (tmp_path / name).touch()
     sweep_attempts(str(tmp_path / "a"))
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[1:])
+
+
+@pytest.mark.parametrize("home", ["memory://created", ""])
+def test_one_process_creates_a_file(tmp_path, home):
+    """The first of two; on other storage, a PUT of the first that is sent again, since its answer was lost, too."""
+    home = home or str(tmp_path)
+    assert [files.create(f"{home}/a", data) for data in (b"one", b"two")] == [True, False]
+    with files.open_raw(f"{home}/a") as f:
+        assert f.read() == b"one"
+    assert files.create(f"{home}/a", b"one") is not files.is_local(home)
 
 
 def test_json_has_one_form(tmp_path):

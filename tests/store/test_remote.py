@@ -19,7 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 import dataprep as dp
 from dataprep.core.run import runner
 from dataprep.errors import DataprepError, PlanError, ReadError, Transient
-from dataprep.store import files
+from dataprep.store import files, remote
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
 
@@ -122,8 +122,9 @@ def test_a_connection_that_is_reset_is_not_a_damaged_file(bucket, tmp_path, name
     assert not len(found.unread())
 
 
-def test_a_write_that_fails_leaves_a_run_that_resumes(bucket):
+def test_a_write_that_fails_leaves_a_run_that_resumes(bucket, monkeypatch):
     """At any file, as it is opened, written or put: what looks finished is, and the next run has the same content."""
+    monkeypatch.setattr(remote, "PUT", -1)  # all files as large ones
     job = dp.Pipeline(dp.Filter(short), dp.Exact())
     docs = dp.read(f"{bucket}/in/articles.jsonl")
     Flaky.writes = 0
@@ -154,9 +155,12 @@ def test_unknown_storage_is_one_sentence(monkeypatch):
     fsspec.register_implementation("near", "no.such.Thing", clobber=True, errtxt="Near needs x")
     with pytest.raises(PlanError, match=r"near://bucket/a\.jsonl.* cannot be reached: Near needs x; use pip for that"):
         dp.read("near://bucket/a.jsonl")
-    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _: importlib.import_module("no_such_aiohttp"))
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _, **__: importlib.import_module("no_such_aiohttp"))
     with pytest.raises(PlanError, match=r"no_such_aiohttp.*; pip install 'dataprep-lm\[http\]'$"):
         dp.read("https://a.example/a.jsonl")
+    for protocol, extra in {"s3": "s3", "gs": "gcs", "simplecache::abfs": "azure"}.items():
+        with pytest.raises(PlanError, match=rf"no_such_aiohttp.*; pip install 'dataprep-lm\[{extra}\]'$"):
+            dp.read(f"{protocol}://bucket/a.jsonl")
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])
@@ -257,6 +261,6 @@ def test_the_timeout_of_fsspec_is_an_error_of_the_network():
     """Although its class is not imported, on versions of Python where it is a TimeoutError."""
     from fsspec.exceptions import FSTimeoutError
 
-    from dataprep.store.servers import LOST
+    from dataprep.store.remote import LOST
 
     assert issubclass(FSTimeoutError, LOST)

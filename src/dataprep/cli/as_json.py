@@ -137,7 +137,8 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
         "steps": [
             {
                 "step": cost.step, "passes": cost.n_passes, "disk_bytes": cost.disk_bytes,
-                "seconds": cost.seconds / workers, "peak_bytes": cost.peak_bytes,
+                "most_bytes": cost.most_bytes, "seconds": cost.seconds / workers,
+                "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes,
             }
             for cost in found.costs
         ],

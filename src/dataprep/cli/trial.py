@@ -60,10 +60,11 @@ def plan(
         return
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
     console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
-    table = table_of("step", "passes", "disk MB", "minutes", "peak MB")
+    table = table_of("step", "passes", "disk MB", "at most MB", "time", "CPU time", "memory MB")
     for cost in found.costs:
-        table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
-                      f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
+        sizes = (f"{n / 1e6:,.1f}" for n in (cost.disk_bytes, cost.most_bytes))
+        times = map(duration, (cost.seconds / workers, cost.cpu_seconds))
+        table.add_row(cost.step, f"{cost.n_passes}", *sizes, *times, f"{cost.peak_bytes / 1e6:,.0f}")
     console.print(table)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:

@@ -94,10 +94,13 @@ def remove_examples(folder: Folder, ids: Ids, forgotten: str | None) -> None:
     - forgotten: the hash of all ids on the folder's list, which the records state.
     """
     owned.remove(folder.url, [DATA, UNFINISHED, REPLACED])
-    for url in folder.receipts():
-        receipt = Receipt.of(receipts.read(url), url)
-        if (stats := _without_examples(receipt.stats, ids)) != receipt.stats:
-            replace(receipt, stats=stats).save(url)
+    old = {url: Receipt.of(receipts.stated(record, url), url) for url, record in folder.receipts().items()}
+    new = {url: replace(one, stats=_without_examples(one.stats, ids)) for url, one in old.items()}
+    if files.exists(folder.path(RECEIPTS, receipts.PACKED)):
+        receipts.pack(folder.path(RECEIPTS), {files.name_of(url): one.record() for url, one in new.items()})
+    else:
+        for url in (url for url in new if new[url] != old[url]):
+            new[url].save(url)
     record = folder.record
     assert record is not None, "it was pruned"
     replace(record, stats=_without_examples(record.stats, ids), forgotten=forgotten).save(folder.path(PRUNED))
@@ -142,10 +145,10 @@ def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) ->
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
     flow = Flow(_kept(reader.read(Slice(old, 0), None), ids, removed))
     facts = write_shard(flow, new, codec, schema, math.inf, stated)
-    last = facts.get("last_id")
+    last, (size, digest) = facts.get("last_id"), files.stored(new)
     return replace(
         shard, name=name, docs=facts["docs"], bytes=facts["bytes"], content=facts["content"],
-        last_id=None if last is None else Id(last), size=files.size(new), hash=files.content_hash(new),
+        last_id=None if last is None else Id(last), size=size, hash=digest,
         sealed=shard.sealed or shard.hash,
     )  # fmt: skip
 
@@ -208,8 +211,8 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
     pairs = list(zip(old.shards, new.shards, strict=True))
     now = {was.name: shard for was, shard in pairs}
     names = {was.name: shard.name for was, shard in pairs} | {was.drops: shard.drops for was, shard in pairs}
-    for url in Folder(work.out).receipts():
-        receipt = Receipt.of(receipts.read(url), url)
+    for url, record in Folder(work.out).receipts().items():
+        receipt = Receipt.of(receipts.stated(record, url), url)
         shards = tuple(_written(one, now.get(one.name)) for one in receipt.shards)
         made = tuple(_stored(work, one, names) for one in receipt.files)
         changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
@@ -230,4 +233,7 @@ def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
     was = one.name.removeprefix("../")
     name = names.get(was, was)
     url = work.files.url(name)
-    return one if name == was else File(name=f"../{name}", size=files.size(url), hash=files.content_hash(url))
+    if name == was:
+        return one
+    size, digest = files.stored(url)
+    return File(name=f"../{name}", size=size, hash=digest)

@@ -223,8 +223,9 @@ def _folders(url: str) -> list[Folder]:
     """
     stating: list[str] = []
     if not files.is_local(url) or files.is_glob(url):
-        stating = [at for at in files.expand(url) if files.name_of(at) in STATE]
-        stating += [at for at in files.hidden(url) if files.name_of(at) == UNFINISHED and Folder(at).recipe is not None]
+        listed = files.listing(url)
+        stating = [at for at in listed.found if files.name_of(at) in STATE]
+        stating += [at for at in listed.hidden if files.name_of(at) == UNFINISHED and Folder(at).recipe is not None]
     else:
         for home, inside, names in os.walk(files.path_of(url)):  # `expand` takes a minute for a million files
             begun = [UNFINISHED] if os.path.exists(os.path.join(home, UNFINISHED, RECIPE)) else []

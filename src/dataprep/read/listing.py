@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dataprep.core.model.reader import Reader
 from dataprep.core.model.tables import EMPTY, UNREADABLE, Unread
@@ -39,9 +41,10 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
 
     Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if no file has one).
     """
-    is_dir = files.is_dir(path)
-    is_file = files.exists(path) and not is_dir
-    urls = [path] if is_file else files.expand(path)
+    listed = files.listing(path)
+    is_dir, is_file = listed.is_dir, listed.is_file
+    stated = dict(zip([path], listed.found.values(), strict=True)) if is_file else listed.found
+    urls = list(stated)
     if not urls:
         missing = "no file matches" if files.is_glob(path) else "there is no such file"
         state = "the folder is empty" if is_dir else missing
@@ -64,7 +67,7 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
             if is_small and not is_file:  # as many sources as files would tell nothing
                 source = folder_of(url) or source
             file = InputFile(url, kind, source, 0, listed="" if is_file else path)
-            listing.found.append(_measured(file, skip=skip))
+            listing.found.append(_measured(file, stated[url], skip=skip))
     if is_dir and wanted is None and with_chats:
         read_beside = _companions(listing)
         listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
@@ -74,15 +77,18 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
         _leave_companions(listing)
     warn_of(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
     if is_dir:
-        listing.left_out += [Unread(url, "hidden") for url in files.hidden(path)]
+        listing.left_out += [Unread(url, "hidden") for url in listed.hidden]
     listing.found = oldest_first(listing.found)
     return listing
 
 
-def _measured(file: InputFile, *, skip: bool) -> InputFile:
-    """Return the file with its size; mark an empty file as not read."""
+def _measured(file: InputFile, stated: Mapping[str, Any], *, skip: bool) -> InputFile:
+    """Return the file with its size; mark an empty file as not read.
+
+    - stated: what the store states of the file, if it was listed there.
+    """
     try:
-        n_bytes = files.size(file.url)
+        n_bytes = files.size_in(stated or files.stated(file.url), file.url)
     except ReadError as e:
         if not skip:
             raise

@@ -130,9 +130,10 @@ def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGro
 
 
 def _of_files(folder: str) -> FolderContents:
-    kinds = {url: formats.format_of(url) for url in files.expand(folder)}
+    listed = files.listing(folder)
+    kinds = {url: formats.format_of(url) for url in listed.found}
     if group := _of_code(folder, kinds):
-        return FolderContents([group], dict.fromkeys(files.hidden(folder), "hidden"))
+        return FolderContents([group], dict.fromkeys(listed.hidden, "hidden"))
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
     with_chats = any(kind and kind.is_chat for kind in kinds.values())
@@ -142,7 +143,7 @@ def _of_files(folder: str) -> FolderContents:
     pages = beside_chats.pages_of_exports(chats, [url for url, kind in beside.items() if kind.name == "html"])
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
-    left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
+    left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
     for url, kind in kinds.items():
         reason = ATTACHMENT if url in sent else _reason(url, kind, with_chats=with_chats)
         text = "text"

@@ -11,21 +11,22 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import orjson
 import pyarrow as pa
 import xxhash
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
+from dataprep.errors import CorruptShard, ReadError, redacted, require
 
-from . import compress
+from . import compress, remote
 from .as_json import json_bytes
 from .atomic import is_attempt, regular, whole
 from .checksum import checked, stamped
 from .newer import check_format
-from .servers import RemoteStream, answered
+from .remote import RemoteStream, answered, ask
 
 HASH_BLOCK = 1 << 20
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
@@ -48,12 +49,7 @@ def fs_of(url: str) -> tuple[Any, str]:
     if is_local(url):  # of which :: is no chain
         fs = fsspec.filesystem("file")
         return fs, fs._strip_protocol(url)  # noqa: SLF001 - the public way reads ::
-    try:
-        return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
-    except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
-        http = "pip install 'dataprep-lm[http]'" if url.lower().startswith("http") else "use pip for that"
-        msg = f"{url} cannot be reached: {e}; {http if isinstance(e, ImportError) else 'check the URL'}"
-        raise PlanError(msg) from e
+    return remote.fs_of(url)
 
 
 def join(url: str, *names: str) -> str:
@@ -108,82 +104,119 @@ def would_list(pattern: str, url: str) -> bool:
     return re.match(glob_translate(f"{real(head + slash or '.').rstrip('/')}/{rest}"), real(url)) is not None
 
 
-def _answer(url: str, question: str, *given: Any) -> Any:
-    """Return the answer to `question`, a method of the file system of a remote URL."""
-    fs, path = fs_of(url)
-    with answered(url):
-        return getattr(fs, question)(path, *given)
-
-
 def exists(url: str) -> bool:
     """Return whether there is a file or folder at a URL."""
-    return os.path.exists(path_of(url)) if is_local(url) else bool(_answer(url, "exists"))
+    return os.path.exists(path_of(url)) if is_local(url) else bool(ask(url, "exists"))
 
 
 def is_dir(url: str) -> bool:
     """Return whether there is a folder at a URL."""
-    return os.path.isdir(path_of(url)) if is_local(url) else bool(_answer(url, "isdir"))
+    return os.path.isdir(path_of(url)) if is_local(url) else bool(ask(url, "isdir"))
 
 
 def size(url: str) -> int:
     """Return the stored size of a file in bytes. Raises ReadError if it does not exist, or if no size is known."""
+    return size_in(stated(url), url)
+
+
+def stated(url: str) -> Mapping[str, Any]:
+    """Return what the store states of a file, such as its size. Raises ReadError if it does not exist."""
     try:
-        found = os.path.getsize(path_of(url)) if is_local(url) else _answer(url, "size")
+        return {"size": os.path.getsize(path_of(url))} if is_local(url) else cast("dict[str, Any]", ask(url, "info"))
     except FileNotFoundError as e:
         msg = "there is no such file; check the path"
         raise ReadError(msg, url) from e
     except OSError as e:  # such as links in a circle
         msg = f"cannot be opened ({e.strerror}); check the path"
         raise ReadError(msg, url) from e
-    if found is None:
+
+
+def size_in(stated: Mapping[str, Any], url: str) -> int:
+    """Return the size in bytes of the file `url` that a store stated. Raises ReadError if it states none."""
+    if stated.get("size") is None:
         msg = "the server does not state its size; download the file, and read the copy"
         raise ReadError(msg, url)
-    return int(found)
+    return int(stated["size"])
 
 
 def version(url: str) -> object:
     """Return a value that changes if a file is replaced. Raises OSError if the file does not exist."""
     if not is_local(url):
-        return _answer(url, "ukey")
+        return ask(url, "ukey")
     found = os.stat(path_of(url))
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def expand(pattern: str) -> list[str]:
-    """Return the sorted URLs of the files that a path or glob matches, or that a folder contains at any depth.
+@dataclass(frozen=True)
+class FilesFound:
+    """The files that a path or glob matches, or that a folder contains at any depth.
 
-    In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
-    [] if there are no files. Raises ReadError if a local folder that may contain matching files cannot be listed.
+    In a folder, files and folders whose names start with . or _ are hidden, unless a path or glob names them.
+
+    Attributes:
+        found: {URL: what the store states of the file}, sorted; of a local file, nothing is stated.
+        hidden: the sorted hidden files and folders of a folder. The contents of a hidden folder are not listed.
+        is_dir, is_file: whether the path is that of a folder, or of a file.
+    """
+
+    found: dict[str, Mapping[str, Any]]
+    hidden: list[str]
+    is_dir: bool
+    is_file: bool
+
+
+def expand(pattern: str) -> list[str]:
+    """Return the sorted URLs of the files that `listing` finds; [] if there are none. Raises ReadError, too."""
+    return list(listing(pattern).found)
+
+
+def listing(pattern: str) -> FilesFound:
+    """List the files of a path, folder or glob, on an object store with one request per 1,000 files.
+
+    Raises ReadError if a local folder that may contain matching files cannot be listed.
     """
     with answered(pattern):
-        return _found(pattern)[0]
+        return (_listed_here if is_local(pattern) else _listed_there)(pattern)
 
 
-def hidden(folder: str) -> list[str]:
-    """Return the sorted files and folders in `folder` that `expand` skips, since their names start with . or _.
-
-    The contents of a skipped folder are not listed.
-    """
-    return _found(folder)[1] if is_dir(folder) else []
-
-
-def _found(pattern: str) -> tuple[list[str], list[str]]:
-    """Return the files of a path, folder or glob, and the hidden files of a folder. Both lists are sorted."""
-    concealed: set[str] = set()
-    fs, path = fs_of(pattern)
-    protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
-    given = path_of(pattern) if not protocol else path  # a relative path stays one
+def _listed_here(pattern: str) -> FilesFound:
+    path = fs_of(pattern)[1]
+    is_dir = False
+    every: Iterable[str]
     if is_glob(pattern):
-        found = [p for p in (fs.glob(path) if protocol else _globbed(path)) if not fs.isdir(p)]
-    elif fs.isdir(path):
-        every = fs.find(path) if protocol else list(_walked(path))
-        found = [p for p in every if not _hidden(p[len(path) :])]
-        concealed = {path + _hidden(p[len(path) :]) for p in every} - {path}
+        every = [p for p in _globbed(path) if not os.path.isdir(p)]
+    elif is_dir := os.path.isdir(path):
+        every = _walked(path)
     else:
-        found = [path] if fs.exists(path) else []
-    relative = not protocol and not os.path.isabs(given)
-    both = (sorted(protocol + (os.path.relpath(p) if relative else p) for p in some) for some in (found, concealed))
-    return next(both), next(both)
+        every = [path] if os.path.exists(path) else []
+    relative = os.path.relpath if not os.path.isabs(path_of(pattern)) else str  # a relative path stays one
+    return _listing({p: {} for p in every}, path, relative, is_dir=is_dir)
+
+
+def _listed_there(pattern: str) -> FilesFound:
+    fs, path = fs_of(pattern)
+    is_web = remote.protocol(pattern).startswith("http")  # where `find` fetches a file, and ? begins a query
+    is_dir, infos = is_web and fs.isdir(path), dict[str, Any]()
+    if is_web and not is_dir and fs.exists(path):
+        infos = {path: fs.info(path)}
+    elif is_glob(pattern) and not is_dir:
+        infos = {p: info for p, info in fs.glob(path, detail=True).items() if info["type"] != "directory"}
+        infos = infos or ({path: fs.info(path)} if fs.exists(path) else {})
+    else:
+        with contextlib.suppress(FileNotFoundError):  # there is no such bucket
+            infos = fs.find(path, detail=True)
+        is_dir = path not in infos if infos else fs.isdir(path)
+    return _listing(infos, path, (pattern.split("://", 1)[0] + "://").__add__, is_dir=is_dir)
+
+
+def _listing(
+    infos: Mapping[str, Mapping[str, Any]], path: str, url_of: Callable[[str], str], *, is_dir: bool
+) -> FilesFound:
+    """Return the FilesFound of the files of `path`, given as {path: what the store states}; of a folder if `is_dir`."""
+    parts = {p: _hidden(p[len(path) :]) if is_dir else "" for p in infos}
+    found = {url_of(p): infos[p] for p, part in parts.items() if not part}
+    concealed = sorted({url_of(path + part) for part in parts.values() if part})
+    return FilesFound({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and list(infos) == [path])
 
 
 def _globbed(pattern: str) -> list[str]:
@@ -197,7 +230,7 @@ def _globbed(pattern: str) -> list[str]:
     names = pattern.split("/")
     crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
 
-    class Listed(LocalFileSystem):
+    class FilesFound(LocalFileSystem):
         def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
             try:
                 return super().ls(path, detail=detail, **options)
@@ -206,7 +239,7 @@ def _globbed(pattern: str) -> list[str]:
                     _not_listed(e)
                 raise
 
-    return list(Listed(skip_instance_cache=True).glob(pattern))
+    return list(FilesFound(skip_instance_cache=True).glob(pattern))
 
 
 def _walked(folder: str) -> Iterator[str]:
@@ -232,8 +265,6 @@ def _hidden(path: str) -> str:
 
 def listdir(url: str) -> list[str]:
     """Return the names in a folder, sorted; [] if it does not exist. Raises ReadError if it cannot be listed."""
-    if not is_dir(url):
-        return []
     if is_local(url):
         try:
             return sorted(os.listdir(path_of(url)))
@@ -241,20 +272,34 @@ def listdir(url: str) -> list[str]:
             _not_listed(e)
             return []
     fs, path = fs_of(url)
-    return sorted(name_of(p) for p in fs.ls(path, detail=False))
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), answered(url):
+        return sorted(name_of(p) for p in fs.ls(path, detail=False) if p.rstrip("/") != path)  # of a file, itself
+    return []
 
 
 def remove(url: str) -> None:
     """Delete a file, or a folder with everything in it; do nothing if it does not exist."""
     fs, path = fs_of(url)
-    with contextlib.suppress(FileNotFoundError):
-        fs.rm(path, recursive=True)
+    with contextlib.suppress(FileNotFoundError), answered(url):
+        if is_local(url):
+            fs.rm(path, recursive=True)
+        elif found := fs.find(path):
+            fs.rm(found)
 
 
 def move(old: str, new: str) -> None:
     """Rename a file; on an object store, which cannot rename, it is copied and then deleted."""
     fs, path = fs_of(old)
     fs.mv(path, fs_of(new)[1])
+
+
+def read(url: str) -> bytes:
+    """Return a file's bytes as they are stored, by one request. Raises ReadError if it cannot be opened."""
+    if is_local(url):
+        with open_raw(url) as f:
+            return f.read()
+    with _there(url):
+        return remote.read(url)
 
 
 def open_raw(url: str) -> BinaryIO:
@@ -264,11 +309,16 @@ def open_raw(url: str) -> BinaryIO:
 
 def _opened(url: str, opened: Callable[[str], Any]) -> Any:
     """Return `opened(path)` for a local file, or a stream for a remote one."""
+    with _there(url):
+        return opened(os.fspath(regular(path_of(url)))) if is_local(url) else RemoteStream(url)
+
+
+@contextlib.contextmanager
+def _there(url: str) -> Iterator[None]:
+    """Raise ReadError if the `with` block finds no file at `url`, or may not open it."""
     try:
-        if is_local(url):
-            return opened(os.fspath(regular(path_of(url))))
-        return RemoteStream(_answer(url, "open", "rb"), url)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
+        yield
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e
 
@@ -297,41 +347,18 @@ def open_read(url: str) -> BinaryIO:
 def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `url` only if the `with` block ends without an error.
 
-    On storage that is not local, a file that is opened while another one is open appears together with that one.
-
     - synced: as in `atomic.whole`.
     """
     if not is_local(url):
-        fs, path = fs_of(url)
-        if fs._intrans:  # noqa: SLF001 - whether a transaction has begun
-            yield from _joined(fs, path)
-            return
-        try:
-            with fs.transaction, fs.open(path, "wb") as f:
-                yield f
-        finally:  # older versions of fsspec leave a transaction open if it fails at its end
-            fs._intrans, fs._transaction = False, None  # noqa: SLF001
+        with remote.upload(url) as f:
+            yield cast("BinaryIO", f)
         return
     with whole(path_of(url), synced=synced) as f:
         yield f
 
 
-def _joined(fs: Any, path: str) -> Iterator[BinaryIO]:
-    """Yield a file of an open transaction, since fsspec cannot nest transactions; after an error it is discarded."""
-    with fs.open(path, "wb") as f:
-        try:
-            yield f
-        except BaseException:
-            fs.transaction.files.remove(f)
-            f.discard()
-            raise
-
-
 def sweep(url: str) -> None:
-    """Delete temporary files that killed writers left in a local folder, at any depth.
-
-    Call this only while no process writes into the folder.
-    """
+    """Delete temporary files that killed writers left in a local folder; call this while no process writes there."""
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
@@ -342,6 +369,28 @@ def write_bytes(url: str, data: bytes) -> None:
     """Write `data` to the file `url`; the file appears complete or not at all."""
     with atomic(url) as f:
         f.write(data)
+
+
+def create(url: str, data: bytes) -> bool:
+    """Create the file `url` with the bytes `data`, unless it exists; return whether this call created it.
+
+    Of several processes that call this, one gets True. The folder of a local file must exist, and another process may
+    see the file before its bytes. On an object store, this is a conditional PUT, which is sent again if the answer is
+    lost. A file with the same bytes therefore counts as created, so that `data` must be unique to the caller.
+    """
+    if is_local(url):
+        try:
+            descriptor = os.open(path_of(url), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            return False
+        with os.fdopen(descriptor, "wb") as f:
+            f.write(data)
+        return True
+    try:
+        ask(url, "pipe_file", data, mode="create")
+    except FileExistsError:
+        return read(url) == data
+    return True
 
 
 def write_json(url: str, value: Any) -> None:
@@ -370,17 +419,26 @@ def read_json(url: str, *, checksum: bool = False) -> Any:
     Raises CorruptShard if the file is not JSON, or if its checksum does not match its bytes. Raises NewerFormat if the
     file has a checksum and a format that this version does not read.
     """
-    with open_raw(url) as f:
-        data = f.read()
-        try:
-            value = orjson.loads(data)
-            found = checked(data, value, required=checksum)
-        except ValueError as e:
-            msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
-            raise CorruptShard(msg) from e
+    return parsed(read(url), url, checksum=checksum)
+
+
+def parsed(data: bytes, url: str, *, checksum: bool = False) -> Any:
+    """Return the content of JSON that was read from `url`; the other arguments and the errors are of `read_json`."""
+    try:
+        value = orjson.loads(data)
+        found = checked(data, value, required=checksum)
+    except ValueError as e:
+        msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
+        raise CorruptShard(msg) from e
     if found is not value:  # other JSON may have any field of this name
         check_format(found, url)
     return found
+
+
+def stored(url: str) -> tuple[int, str]:
+    """Return a file's size in bytes and `content_hash`; a remote file that this process wrote is not read for it."""
+    known = None if is_local(url) else remote.written.pop(url, None)
+    return known or (size(url), content_hash(url))
 
 
 def content_hash(url: str) -> str:

@@ -13,9 +13,9 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dataprep.errors import DataprepError
 
@@ -27,21 +27,31 @@ if TYPE_CHECKING:
 
 NAME = ".dataprep-hashes"
 KEPT_BYTES = 16 << 20  # smaller input is hashed again, in a few milliseconds
-ENDS = 1 << 16  # bytes of each end of a remote file
+ENDS = 1 << 16  # bytes of each end of a remote file whose checksum is not known
 BLOCK = 1 << 18  # fits into the cache of a core: a third faster than 4 MB
 YOUNG_NS = 2 * 10**9  # a file changed less than two seconds ago may change again without a new mtime
 ENTRY = re.compile(r"[0-9a-f]{64} (sha256:)?[0-9a-f]{32,64}")  # the state of a file, and a hash of its bytes
-SUMS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss"}  # stores that state a checksum
 
 
 def fingerprint(url: str) -> str:
     """Return a hash, in hex, of an input file's name, size and content, but not of its folder and dates.
 
-    For a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
-    Raises ReadError if the file cannot be read.
+    A remote file is not read if its store states a checksum, which is hashed instead; else the first and last bytes are
+    read. Raises ReadError if the file cannot be read.
     """
     path = _path(url)
     return _remote(url) if path is None else _hash(path)
+
+
+def listed(patterns: Iterable[str]) -> dict[str, str]:
+    """Return the fingerprints that the stores of remote folders and globs state in their listings, as {URL: hash}."""
+    from . import files
+
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        if not files.is_local(pattern):
+            found |= {url: _by_sum(url, info) for url, info in files.listing(pattern).found.items()}
+    return {url: digest for url, digest in found.items() if digest}
 
 
 def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str]) -> dict[str, str]:
@@ -153,45 +163,50 @@ def _state(path: str, kind: str = "") -> tuple[str, bool]:
 
 def ends(url: str) -> str:
     """Return a hash, in hex, of a file's name, its size, and its first and last bytes; the rest is not read."""
-    return _ends(url).hexdigest()
+    from . import files
+
+    with files.open_raw(url) as f:
+        n = f.seek(0, os.SEEK_END)
+        f.seek(0)
+        digest = _named(url, n)
+        digest.update(f.read(ENDS))
+        if n > ENDS:
+            f.seek(max(ENDS, n - ENDS))
+            digest.update(f.read())
+    return digest.hexdigest()
 
 
-def _named(url: str) -> xxhash.xxh3_128:
+def _named(url: str, size: int) -> xxhash.xxh3_128:
     import xxhash
 
     from . import files
 
-    return xxhash.xxh3_128(f"{files.name_of(url)}\0{files.size(url)}\0".encode("utf-8", "surrogateescape"))
+    return xxhash.xxh3_128(f"{files.name_of(url)}\0{size}\0".encode("utf-8", "surrogateescape"))
 
 
 def _hash(url: str) -> str:
     from . import files
 
-    digest, buffer = _named(url), bytearray(BLOCK)
+    digest, buffer = _named(url, files.size(url)), bytearray(BLOCK)
     with files.open_raw(url) as f:
         while n := f.readinto(buffer):  # type: ignore[attr-defined]  # a plain file
             digest.update(memoryview(buffer)[:n])
     return digest.hexdigest()
 
 
-def _ends(url: str) -> xxhash.xxh3_128:
-    from . import files
-
-    n, digest = files.size(url), _named(url)
-    with files.open_raw(url) as f:
-        digest.update(f.read(ENDS))
-        if n > ENDS:
-            f.seek(max(ENDS, n - ENDS))
-            digest.update(f.read())
-    return digest
-
-
 def _remote(url: str) -> str:
     from . import files
 
-    digest = _ends(url)
-    if url.partition("://")[0] in SUMS:
-        fs, path = files.fs_of(url)
-        info = fs.info(path)
-        digest.update("".join(str(info.get(name, "")) for name in ("ETag", "etag", "md5Hash", "content_md5")).encode())
+    return _by_sum(url, files.stated(url)) or ends(url)
+
+
+def _by_sum(url: str, stated: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a remote file from its size and checksum; "" if its store does not state them."""
+    from . import files, remote
+
+    found = remote.checksum(url, stated)
+    if not found or stated.get("size") is None:
+        return ""
+    digest = _named(url, files.size_in(stated, url))
+    digest.update(found.encode())
     return digest.hexdigest()

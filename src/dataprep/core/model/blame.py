@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dataprep.errors import DataprepError, FunctionFailed, PlanError, message_of
 from dataprep.store.place import Stays
-from dataprep.store.servers import LOST
+from dataprep.store.remote import LOST
 from dataprep.store.stopping import is_stop
 
 from ..output.layout import STEPS, Folder, home_of

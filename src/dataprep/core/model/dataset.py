@@ -18,7 +18,7 @@ import pyarrow as pa
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
-from dataprep.store.hashes import Hashes, fingerprints
+from dataprep.store.hashes import Hashes, fingerprints, listed
 from dataprep.store.key import key
 from dataprep.store.place import check_here, here
 
@@ -86,6 +86,7 @@ class Dataset(Documents):
         self.check_here()
         pieces = [(piece, part.skips_bad) for part in self.parts for piece in part.slices]
         known = {piece.url: piece.fingerprint for piece, _ in pieces}
+        stated = listed(dict.fromkeys(piece.listed for piece, _ in pieces if piece.listed and not piece.fingerprint))
         may_fail = {piece.url for piece, skips_bad in pieces if skips_bad or piece.unread is not None}
 
         def hash_of(url: str) -> str:
@@ -96,6 +97,7 @@ class Dataset(Documents):
                     raise
                 return NOT_OPENED
 
+        known |= {url: found or stated.get(url, "") for url, found in known.items()}
         return known | fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property
@@ -127,8 +129,11 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
-        return all(isinstance(stage, Verdict) for stage in self.stages)
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one.
+
+        The beginnings of parts, which a trial reads, can be read again, too.
+        """
+        return all(isinstance(stage, (Head, Verdict)) for stage in self.stages)
 
     @property
     def hides(self) -> bool:

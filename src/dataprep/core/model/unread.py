@@ -168,7 +168,7 @@ class UnreadFiles:
         with files.atomic(self.places.url(name)) as f:
             pq.write_table(unread_table(rows), f, compression="zstd")
         reasons = dict(sorted(Counter(row.reason for row in rows).items()))
-        size, digest = files.size(self.places.url(name)), files.content_hash(self.places.url(name))
+        size, digest = files.stored(self.places.url(name))
         return UnreadTable(name=name, size=size, hash=digest, reasons=reasons)
 
 

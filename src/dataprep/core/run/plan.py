@@ -160,8 +160,9 @@ class Plan:
             raise PlanError(msg)
 
     def prepare(self, context: Context) -> None:
-        """Save the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        """Save the hashes of the input files for later runs; check the nodes, and compile kernels for many workers."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
+        context.check_nodes(self.docs, self.out)
         if context.workers == 1:
             return
         if len(self.docs.parts) > 1:

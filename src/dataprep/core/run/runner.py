@@ -24,7 +24,7 @@ from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, po
 from dataprep.store.allocator import keep_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
-from dataprep.store.servers import NETWORK
+from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import is_stop, no_ctrl_c
 
 from ..model.blame import raised

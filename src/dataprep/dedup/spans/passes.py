@@ -79,7 +79,7 @@ class HashUnits(Pass[Part]):
             in_order = records.take(order)  # ten times as fast as records[order]
             return np.split(in_order, np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
 
-        with spill_to(url, self.partitions) as spill:
+        with spill_to(url, self.partitions, synced=False) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
         return {"firsts": firsts, **counts}
 
@@ -143,7 +143,7 @@ class MatchUnits(Pass[int]):
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
         firsts = np.frombuffer(self.firsts, UNIT)
-        with spill_to(url, len(firsts)) as spill:
+        with spill_to(url, len(firsts), synced=False) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
                 spill.write(by_segment(self._round(item, number, rounds, seen, facts), firsts))
@@ -303,7 +303,7 @@ class CutRepeats(Pass[PartToCut]):
         Returns {"spans": number of ranges, "bytes": number of bytes cut}.
         """
         n_spans, n_bytes = 0, 0
-        with spill_to(url, 1) as spill:
+        with spill_to(url, 1, synced=False) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
@@ -331,4 +331,14 @@ class CutRepeats(Pass[PartToCut]):
     def _repeats(self, segment: int) -> Records:
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
         repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
-        return repeats.take(np.lexsort((repeats["start"], repeats["id"])))
+        return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
+
+
+def by_place(ids: npt.NDArray[np.uint64], start: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the order of rows by (id, start), intp[n]; `start` is below 2^32.
+
+    NumPy's stable sort merges runs that ascend, such as those of the partitions: five times as fast as `lexsort`.
+    """
+    by_id = np.argsort(ids, kind="stable")
+    number = np.cumsum(np.diff(ids[by_id], prepend=ids[:1]) != 0, dtype=np.uint64)
+    return by_id[np.argsort(number << np.uint64(32) | start[by_id].astype(np.uint64), kind="stable")]
