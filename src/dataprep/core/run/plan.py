@@ -289,10 +289,12 @@ def _check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
     require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
     for part in docs.parts:
         require(recorded(part.reader) is not None, f"{says}, and a reader of your own reads {part}; leave layout= out")
-        for url, is_table in ((one.url, one.fingerprint and not isinstance(part.reader, Sealed)) for one in part.slices):
+        for piece in part.slices:
+            is_table = piece.fingerprint and not isinstance(part.reader, Sealed)
             require(not is_table, f"{says}, and a table in memory has no file; leave layout= out")
-            what = f"{redacted(url)} is a URL with a password, which is not stored"
-            require(redacted(url) == url, f"{says}, and {what}; leave layout= out")
+            shown = redacted(piece.url)
+            what = f"{shown} is a URL with a password, which is not stored"
+            require(shown == piece.url, f"{says}, and {what}; leave layout= out")
 
 
 def _as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
