@@ -6,14 +6,17 @@ import gzip
 import json
 import os
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.inputs import look_up
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import join_datasets
+from dataprep.core.model.stage import Stage
 from dataprep.core.output import pruning
 from dataprep.core.output.layout import Folder
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
@@ -26,6 +29,17 @@ TEXTS = [f"{WORDS[i % 6]} text {i % 17} of some words, {WORDS[i % 6]}" for i in 
 
 def short(text: str) -> str | None:
     return "short" if " 3 " in text else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hiding(Stage):
+    """Changes nothing, and hides the input."""
+
+    only_drops = True
+    hides = True
+
+    def __call__(self, batches, stats):
+        return batches
 
 
 def rows_of(texts, **more):
@@ -210,12 +224,18 @@ def test_verify_reads_the_input(place, monkeypatch):
 def test_what_cannot_be_a_view_is_one_sentence(place):
     """Stages that change or hide texts, in the Pipeline, before it, or in the input; a wrong layout; a codec."""
     docs = docs_of(place, "json")
+    far = replace(docs.parts[0].slices[0], url="https://me:word@host/a.jsonl")
     cases = [
         (docs, [dp.C4()], "C4 changes texts"),
         (docs, [dp.Exact(unit="line")], "Exact changes texts"),
         (docs, [dp.PII()], "PII changes texts"),
         (docs, [dp.Map(lambda text: text)], "changes texts"),
         (docs.then(dp.C4()), [dp.Exact()], "C4 changes texts"),
+        (dp.read([{"text": "one"}]), [dp.Exact()], "a table in memory has no file"),
+        (laws.dataset_of(place, TEXTS), [dp.Exact()], "a reader of your own reads"),
+        (docs, [Hiding(), dp.Exact()], "Hiding hides the input"),
+        (dp.Pipeline(Hiding()).run(docs, str(place / "hidden")), [dp.Exact()], "a stage that made it hides the input"),
+        (docs.of([replace(docs.parts[0], slices=(far,))]), [], "is a URL with a password"),
     ]
     for given, stages, what in cases:
         with pytest.raises(PlanError, match=f"layout='view' keeps the texts in the input only, and .*{what}"):

@@ -287,11 +287,14 @@ def _check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
             "layout= out")  # fmt: skip
     changing = [stage.name for stage in every if not stage.only_drops]
     require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
-    unknown = [str(part) for part in docs.parts if recorded(part.reader) is None]
-    require(not unknown, f"{says}, and a reader of your own reads {', '.join(unknown[:1])}; leave layout= out")
-    secret = [piece.url for part in docs.parts for piece in part.slices if redacted(piece.url) != piece.url]
-    require(not secret, f"{says}, and {redacted(', '.join(secret[:1]))} is a URL with a password, which is not stored; "
-            "leave layout= out")  # fmt: skip
+    for part in docs.parts:
+        require(recorded(part.reader) is not None, f"{says}, and a reader of your own reads {part}; leave layout= out")
+        for piece in part.slices:
+            is_table = piece.fingerprint and not isinstance(part.reader, Sealed)
+            require(not is_table, f"{says}, and a table in memory has no file; leave layout= out")
+            shown = redacted(piece.url)
+            what = f"{shown} is a URL with a password, which is not stored"
+            require(shown == piece.url, f"{says}, and {what}; leave layout= out")
 
 
 def _as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
