@@ -129,7 +129,8 @@ class RemoteArray:
         order = np.unique(indexes)
         if order[-1] - order[0] < GAPS * len(order):
             block: npt.NDArray[Any] = self[int(order[0]) : int(order[-1]) + 1]
-            return block[indexes - order[0]]
+            near: npt.NDArray[Any] = block[indexes - order[0]]
+            return near
         first = np.flatnonzero(np.diff(order, prepend=order[0] - 2) != 1)
         runs = zip(order[first].tolist(), np.append(order[first[1:] - 1], order[-1]).tolist(), strict=True)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="ranges") as threads:

@@ -91,7 +91,7 @@ class Kept:
         cache: the cache, which keeps the local file from being removed.
     """
 
-    def __init__(self, file: RemoteArray, path: str, expected: str, cache: Cache) -> None:
+    def __init__(self, file: RemoteArray, path: str, expected: str, cache: LocalCache) -> None:
         self.file, self.path, self.expected, self.cache = file, path, expected, cache
         self.n_bytes = len(file) * file.dtype.itemsize
         self._data = np.memmap(path, np.uint8, "r+", shape=(self.n_bytes,))
@@ -139,7 +139,7 @@ def _sum(data: Any) -> int:
     return min(zlib.crc32(data) + 1, 0xFFFFFFFF)
 
 
-class Cache:
+class LocalCache:
     """The local files of the shards whose `Shards.root` is `root`; they are not removed while this object exists."""
 
     def __init__(self, root: str) -> None:
@@ -293,7 +293,7 @@ def opened(shards: Shards, arrays: Sequence[Any], kind: str) -> list[Any]:
     names = [f"{s.name}.{kind}" for s in shards.shards]
     hashes = {f"{s.name}.{kind}": s.hash if kind == "bin" else s.mask_hash for s in shards.shards}
     remote = {name: one for name, one in zip(names, arrays, strict=True) if isinstance(one, RemoteArray)}
-    sources = Cache(shards.root).sources(remote, hashes)
+    sources = LocalCache(shards.root).sources(remote, hashes)
     return [sources.get(name, one) for name, one in zip(names, arrays, strict=True)]
 
 
