@@ -206,7 +206,9 @@ def _listed_there(pattern: str) -> FilesFound:
         with contextlib.suppress(FileNotFoundError):  # there is no such bucket
             infos = fs.find(path, detail=True)
         is_dir = path not in infos if infos else fs.isdir(path)
-    return _listing(infos, path, (pattern.split("://", 1)[0] + "://").__add__, is_dir=is_dir)
+    start = pattern.partition("://")[0] + "://"
+    slash = "" if pattern.startswith(f"{start}/") else "/"  # memory: begins all paths with one; a URL stays as given
+    return _listing(infos, path, lambda p: start + p.removeprefix(slash), is_dir=is_dir)
 
 
 def _listing(
