@@ -143,7 +143,7 @@ def test_whatever_opens_a_dataset_opens_a_view(place):
 
 
 def test_forgotten_documents_of_the_input_are_forgotten_in_a_view(place):
-    """The input's shards get other names, under which a view finds them."""
+    """The input's shards get other names, under which a view finds them; it refuses those of another result."""
     run = place / "run"
     docs = dp.Pipeline().run(docs_of(place, "json"), str(run / "all"))
     view = dp.Pipeline(dp.Exact(), layout="view").run(docs, str(run / "out"))
@@ -151,6 +151,9 @@ def test_forgotten_documents_of_the_input_are_forgotten_in_a_view(place):
     dp.tools.forget(str(run), [before["id"][2].as_py()], of="all")
     now = dp.open_dataset(str(run / "out"))
     assert now.table()["id"].to_pylist() == [id_ for i, id_ in enumerate(before["id"].to_pylist()) if i != 2]
+    dp.Pipeline(dp.Filter(short)).run(docs_of(place, "json"), str(run / "all"), replace=True)
+    with pytest.raises(ReadError, match="this file is missing, from which the view"):
+        dp.open_dataset(str(run / "out"))
 
 
 def test_two_workers_write_the_same_bytes(place):

@@ -18,7 +18,7 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..model.view import AGAIN, VIEW, shard_now
+from ..model.view import AGAIN, VIEW, shards_now
 from ..output.layout import Folder, home_of
 from ..output.state import OriginFile
 
@@ -51,14 +51,20 @@ def check_input(home: Folder) -> None:
     if origin is None:
         msg = f"there is no origin.json, which lists the input that this view needs; {AGAIN}"
         raise ReadError(msg, home.url)
+    stated: dict[str, dict[str, str]] = {}  # the shards of the input Datasets
     for row in origin.files:
-        reader, at = reader_of(origin.readers[row.reader]), shard_now(row.url, row.fingerprint)
-        if row.left_out or (isinstance(reader, Sealed) and at != row.url):
-            continue
-        if reader is None or not is_same(row, reader, known):
+        reader = reader_of(origin.readers[row.reader])
+        above = home_of(row.url) if isinstance(reader, Sealed) else None
+        if above is not None and above.url not in stated:
+            stated[above.url] = shards_now(above)
+            if above.readable is not None:
+                check_input(above)
+        if above is not None:
+            is_whole = files.exists(stated[above.url].get(row.fingerprint, ""))
+        else:
+            is_whole = bool(row.left_out) or (reader is not None and is_same(row, reader, known))
+        if not is_whole:
             raise _changed(home, row.url)
-        if isinstance(reader, Sealed) and (above := home_of(at)) is not None and above.readable is not None:
-            check_input(above)
     for one in origin.beside:
         if not is_there(one.url) or known.fingerprint(one.url) != one.fingerprint:
             raise _changed(home, one.url)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError, counted
-from dataprep.store import compress
+from dataprep.store import compress, files
 
 from ..output.layout import Folder, home_of
 from . import batch as B
@@ -54,12 +54,10 @@ def stated_in(parquet: pq.ParquetFile) -> dict[str, Any]:
     return json.loads(text) if text else {}
 
 
-def shard_now(url: str, fingerprint: str) -> str:
-    """Return the URL of a shard of a Dataset, which has another name since documents were forgotten or copied."""
-    home = home_of(url)
+def shards_now(home: Folder | None) -> dict[str, str]:
+    """Return {fingerprint: URL} of the shards of a Dataset, whose names change if documents are forgotten."""
     made = None if home is None else home.readable
-    names = () if home is None or made is None else (one for one in made.shards)
-    return next((home.path(one.name) for one in names if home and (one.sealed or one.hash) == fingerprint), url)
+    return {} if home is None or made is None else {one.sealed or one.hash: home.path(one.name) for one in made.shards}
 
 
 def documents(
@@ -123,7 +121,8 @@ def _slices(url: str, stated: dict[str, Any], ids: Ids) -> Iterator[tuple[Reader
         if row is None or reader is None:
             msg = f"{home.url}/origin.json does not list the input of this view; {AGAIN}"
             raise ReadError(msg, url)
-        piece = Slice(shard_now(row.url, fingerprint), file, start, stop, row.source, fingerprint, row.size)
+        now = {} if files.exists(row.url) else shards_now(home_of(row.url))
+        piece = Slice(now.get(fingerprint, row.url), file, start, stop, row.source, fingerprint, row.size)
         if reader.enters(row.url):  # from the first to the last of the documents
             base = B.doc_id(file, 0)
             ends = [base + start, base + (1 << B.POSITION_BITS if stop is None else stop)]
