@@ -95,14 +95,13 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
     """Return text, start, end in `data` of paragraphs that are not blank, their keys, and keys per paragraph (0, 1)."""
     none, found = np.zeros(0, np.int64), []
     for block in blocks(offsets, data, "paragraph", normalize):
-        size = (block.chars > 0).astype(np.int64)
-        hashes, some = block.hashes.take(np.flatnonzero(size), axis=0), size.copy()
+        has_key = block.chars > 0
+        some = has_key.copy()
         if normalize is not None:  # the form of "!!!" may be empty, but it is not blank
-            bare = np.flatnonzero(size == 0)
+            bare = np.flatnonzero(~has_key)
             some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
-        at = np.flatnonzero(some)
-        columns = (column.take(at) for column in (block.text, block.start, block.end))
-        found.append((*columns, hashes[:, 0] ^ hashes[:, 1], size.take(at)))
+        keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
+        found.append((block.text[some], block.start[some], block.end[some], keys, has_key[some].astype(np.int64)))
     if len(found) == 1:
         return found[0]
     found.append((none, none, none, none.astype(np.uint64), none))
