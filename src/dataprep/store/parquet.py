@@ -78,7 +78,8 @@ def write_table(
     second = next(groups, None)
     if second is not None and not files.is_dir(url):
         files.remove(url)
-    files.write_bytes(url if second is None else part_of(url, 0), first.getvalue())
+    with files.atomic(url if second is None else part_of(url, 0)) as f:
+        f.write(first.getbuffer())
     while second is not None:
         with files.atomic(part_of(url, len(ends))) as f:
             ends.append(_write(f, schema, chain([second], islice(groups, n - 1))))
