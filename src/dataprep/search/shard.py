@@ -182,8 +182,8 @@ class SuffixShard:
     @cached_property
     def docs(self) -> npt.NDArray[Any]:
         """The id, offset and source of each document; read as a whole from a URL."""
-        every: npt.NDArray[Any] = self._docs if self._sizes is None else self._docs[:]
-        return every
+        found: npt.NDArray[Any] = self._docs[:]  # a view, or a copy in memory
+        return found
 
     def _map(self, kind: str, dtype: np.dtype[Any], n: int) -> Any:
         url = self.url + kind

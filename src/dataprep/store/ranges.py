@@ -128,14 +128,14 @@ class RemoteArray:
             return np.zeros(0, self.dtype)
         order = np.unique(indexes)
         if order[-1] - order[0] < GAPS * len(order):
-            block: npt.NDArray[Any] = self[int(order[0]) : int(order[-1]) + 1]
-            near: npt.NDArray[Any] = block[indexes - order[0]]
-            return near
-        first = np.flatnonzero(np.diff(order, prepend=order[0] - 2) != 1)
-        runs = zip(order[first].tolist(), np.append(order[first[1:] - 1], order[-1]).tolist(), strict=True)
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="ranges") as threads:
-            pieces = list(threads.map(lambda run: self[run[0] : run[1] + 1], runs))
-        found: npt.NDArray[Any] = np.concatenate(pieces)[np.searchsorted(order, indexes)]
+            every, at = self[int(order[0]) : int(order[-1]) + 1], indexes - order[0]
+        else:
+            first = np.flatnonzero(np.diff(order, prepend=order[0] - 2) != 1)
+            runs = zip(order[first].tolist(), np.append(order[first[1:] - 1], order[-1]).tolist(), strict=True)
+            with ThreadPoolExecutor(THREADS, thread_name_prefix="ranges") as threads:
+                pieces = list(threads.map(lambda run: self[run[0] : run[1] + 1], runs))
+            every, at = np.concatenate(pieces), np.searchsorted(order, indexes)
+        found: npt.NDArray[Any] = every[at]
         return found
 
     def bytes(self, start: int, stop: int) -> bytes:
