@@ -405,10 +405,20 @@ def _opened(url: str) -> Dataset:
     return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 
 
+def _size(url: str) -> int | None:
+    """Return the size of a file in bytes; None if it does not exist."""
+    try:
+        return files.size(url)
+    except ReadError as e:
+        if isinstance(e.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
 def _shard(url: str, shard: Shard) -> Slice:
     stored = files.join(url, shard.name)
     there = at_hand(stored)
-    found = files.size(there) if files.exists(there) else None
+    found = _size(there)
     if found != shard.size:
         state = "is missing" if found is None else f"has {counted(found, 'byte')}, but {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"
