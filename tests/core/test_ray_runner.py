@@ -252,7 +252,7 @@ def test_a_machine_with_other_versions_does_no_task(ray, monkeypatch):
     ("wrong", "says"),
     [("", ""), ("versions", "has numpy .* install the same versions there"), ("out", "has no folder .*; pass an out"),
      ("other", "writes into another folder .*; pass an out that all nodes see"), ("read", "cannot read the input .*"),
-     ("dead", r"does not answer \(RayError: gone\); check the cluster")],
+     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", "")],
 )  # fmt: skip
 def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wrong, says):
     """A node that sees another disk, cannot read the input or has other versions is named; nothing stays in `out`."""
@@ -262,7 +262,7 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
 
     def answer(node, theirs, path, folder, probe, read):
         asked.append(node)
-        if node == "far" and wrong == "dead":
+        if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
         theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
         disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
@@ -277,17 +277,21 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
 
         return lambda task: types.SimpleNamespace(options=on)
 
-    ray.nodes = lambda: [
-        {"NodeID": name, "NodeManagerHostname": name, "Alive": name != "dead", "Resources": {"CPU": float(n)}}
-        for n, name in enumerate(("head", "near", "far", "dead"))
-    ]
+    def nodes():
+        dead = {"no", "far"} if wrong == "lost" and "far" in asked else {"no"}
+        return [
+            {"NodeID": name, "NodeManagerHostname": name, "Alive": name not in dead, "Resources": {"CPU": float(n)}}
+            for n, name in enumerate(("head", "near", "far", "no"))
+        ]
+
+    ray.nodes = nodes
     ray.util = types.SimpleNamespace(
         scheduling_strategies=types.SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: node)
     )
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
-    if wrong:
+    if says:
         with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
             plan.prepare(Context(Ray()))
     else:

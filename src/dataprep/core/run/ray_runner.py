@@ -79,24 +79,25 @@ class Ray:
         ray = self._ray()
         remote = ray.remote(num_cpus=0, max_retries=0)(objection)
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
-        asked, names = {}, {}
+        asked = {}
         try:
-            for node in ray.nodes():
-                if node["Alive"] and all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
+            for node in _alive(ray):
+                if all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
                     probe = files.join(out, f".dataprep-node-{uuid.uuid4().hex}")
                     on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    sent = remote.options(scheduling_strategy=on)
-                    asked[probe] = sent.remote(versions(), sys.path, here(), probe, read)
-                    names[probe] = node["NodeManagerHostname"]
-            for probe, reference in asked.items():
+                    sent = remote.options(scheduling_strategy=on).remote(versions(), sys.path, here(), probe, read)
+                    asked[probe] = node, sent
+            for probe, (node, sent) in asked.items():
                 try:
-                    why = ray.get(reference, timeout=ANSWER)
+                    why = ray.get(sent, timeout=ANSWER)
                 except ray.exceptions.RayError as e:
+                    if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
+                        continue
                     why = f"does not answer ({type(e).__name__}: {str(e).strip().splitlines()[-1]}); check the cluster"
                 if not why and files.name_of(probe) not in listed(out):
                     why = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
                 if why:
-                    msg = f"the Ray node {names[probe]} {why}"
+                    msg = f"the Ray node {node['NodeManagerHostname']} {why}"
                     raise PlanError(msg)
         finally:
             for probe in asked:
@@ -154,6 +155,10 @@ class Ray:
         finally:  # after an error or a stop, no task writes any more when this has ended
             if busy:
                 ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
+
+
+def _alive(ray: Any) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
 
 
 def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:
