@@ -266,6 +266,10 @@ class Forecast:
         return cluster.cores * self.seconds / 3600 * core_hour + self.requests / 1e6 * million_requests
 
 
+def _is(one: TriedPass, name: str) -> bool:
+    return type(one.task).__name__ == name
+
+
 def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     """Return what a pipeline takes on an input of `n_bytes` of text.
 
@@ -282,12 +286,15 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     alone += cluster.latency * total(COSTS, driver, "requests")
     elapsed = work = alone
     moved, memory, joins, shuffled = 0.0, float(found.peak_bytes), 0.0, 0.0
-    gathered = sum(one.written for one in found.passes if type(one.task).__name__ == "GatherCandidates")
+    keys = sum(16 * one.task.source.n_docs * one.last.bands[1] for one in found.passes if _is(one, "MatchKeys"))
+    gathered = sum(one.written for one in found.passes if _is(one, "GatherCandidates"))
     for n, wave in enumerate(waves):
         if wave.of is None:
             seconds, moved = MERGE_SECONDS * shuffled, moved + 2 * shuffled
         else:
             seconds, shuffled = wave.of.seconds * times, wave.of.written * times
+            if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
+                shuffled = keys * times
             moved += 2 * shuffled + (n_bytes if wave.reads else 0)
         waits = cluster.latency * total(COSTS, [wave], "requests") / wave.tasks
         took, worked = makespan(wave.tasks, seconds / wave.tasks + waits, cluster, n)
