@@ -56,7 +56,11 @@ class Context:
         - label: the title of the progress bar.
         """
         n, title = 0, "" if self.trial else label
-        with self.trial.trying(task, items, label) if self.trial else contextlib.nullcontext([]) as noted:
+        nothing = contextlib.nullcontext(list[R]())
+        trying: contextlib.AbstractContextManager[list[R]] = (
+            self.trial.trying(task, items, label) if self.trial else nothing
+        )
+        with trying as noted:
             for result in self.runner.map(task, items, title):
                 n += 1
                 noted[:] = [result] if self.trial else []
