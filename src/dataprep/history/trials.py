@@ -34,7 +34,7 @@ from dataprep.core.model.part import Part
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.context import Context
 from dataprep.core.run.runner import Serial
-from dataprep.core.run.trial import PlannedTraining, Reserved, Trial, Untrained
+from dataprep.core.run.trial import PlannedTraining, Reserved, Trial, TriedPass, Untrained
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.store.ranks import mix
@@ -102,6 +102,8 @@ class Estimate:
         reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
             needed simultaneously.
         trainings: the trainings of the steps named train.
+        passes: the passes of the trial on the sample.
+        between: the CPU time between passes, in seconds per byte of text.
     """
 
     stored_bytes: int
@@ -110,6 +112,8 @@ class Estimate:
     costs: tuple[StepCost, ...]
     reserved: tuple[Reserved, ...] = ()
     trainings: tuple[Training, ...] = ()
+    passes: tuple[TriedPass, ...] = ()
+    between: float = 0.0
 
     @property
     def peak_bytes(self) -> int:
@@ -136,9 +140,16 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
         stored, text, sample = (sum(getattr(one, n) for one in large.inputs) for n in ("stored", "text", "sample"))
         scale = _Scale(cold, small, large)
         whole = tuple(map(scale.whole, *costs, last))
+        alone = [
+            sum(cost.cpu_seconds for cost in some) - sum(one.seconds for one in trial.passes)
+            for some, trial in ((costs[1], small), (last, large))
+        ]
+        more = scale.texts[2] - scale.texts[1]
+        between = max(0.0, alone[1] - alone[0]) / more if more > 0 else max(0.0, alone[1]) / max(1, sample)
         found = (_training(step, results, large.out, text / max(1, sample)) for step in trained)
         trainings = tuple(one for one in found if one is not None)
-    return Estimate(int(stored), int(text), int(sample), whole, tuple(large.reserved), trainings)
+    passes = _growing(small.passes, large.passes, scale.texts[2] / more) if more > 0 else tuple(large.passes)
+    return Estimate(int(stored), int(text), int(sample), whole, tuple(large.reserved), trainings, passes, between)
 
 
 def _tried(steps: list[pipeline_file.Step], trial: Trial) -> tuple[list[StepCost], dict[str, Any]]:
@@ -149,13 +160,29 @@ def _tried(steps: list[pipeline_file.Step], trial: Trial) -> tuple[list[StepCost
         size, began, n_passes = 0, time.process_time(), 0
         for done in pipeline_file.execute(steps, trial.out, results["runner"]):
             results[done.name] = done.result
-            cpu, before, after = time.process_time() - began, size, trial.size()
+            taken = time.process_time() - began
+            cpu, before, after = taken - trial.spent, size, trial.size()
             read = [one for one in trial.passes[n_passes:] if one.reads]
+            seconds = done.seconds * cpu / taken if taken else done.seconds
             costs.append(
-                StepCost(done.name, len(read), after - before, trial.most - before, done.seconds, cpu, peak.since())
+                StepCost(done.name, len(read), after - before, trial.most - before, seconds, cpu, peak.since())
             )
-            size, began, n_passes, trial.most = after, time.process_time(), len(trial.passes), 0
+            n_passes, trial.most, trial.spent = len(trial.passes), 0, 0.0
+            size, began = after, time.process_time()
     return costs, results
+
+
+def _growing(small: list[TriedPass], large: list[TriedPass], factor: float) -> tuple[TriedPass, ...]:
+    """Return the passes of a trial; of those with one task, only the time that grows with the text counts.
+
+    - small: the passes on less of the same text.
+    - factor: the text of the trial, divided by how much more it is.
+    """
+    if [type(one.task) for one in small] != [type(one.task) for one in large]:
+        return tuple(large)
+    pairs = zip(small, large, strict=True)
+    more = ((b, min(b.seconds, factor * max(0.0, b.seconds - a.seconds))) for a, b in pairs)
+    return tuple(replace(b, seconds=seconds) if b.tasks == 1 else b for b, seconds in more)
 
 
 class _Scale:

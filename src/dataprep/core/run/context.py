@@ -56,9 +56,14 @@ class Context:
         - label: the title of the progress bar.
         """
         n, title = 0, "" if self.trial else label
-        with self.trial.trying(task, items, label) if self.trial else contextlib.nullcontext():
+        nothing = contextlib.nullcontext(list[R]())
+        trying: contextlib.AbstractContextManager[list[R]] = (
+            self.trial.trying(task, items, label) if self.trial else nothing
+        )
+        with trying as noted:
             for result in self.runner.map(task, items, title):
                 n += 1
+                noted[:] = [result] if self.trial else []
                 yield result
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"

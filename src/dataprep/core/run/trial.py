@@ -67,6 +67,8 @@ class TriedPass:
     Attributes:
         label: the title of its progress bar.
         task: the task.
+        last: the last item; None if there is none.
+        result: the last result.
         tasks: the number of items.
         reads: whether the items are parts of documents.
         seconds: the CPU time of this process.
@@ -75,6 +77,8 @@ class TriedPass:
 
     label: str
     task: Any
+    last: Any
+    result: Any
     tasks: int
     reads: bool
     seconds: float
@@ -115,6 +119,7 @@ class Trial:
         reserved: the memory that stages reserved so far.
         passes: the passes so far.
         most: the largest size in bytes of all files in `out`, which is measured after each pass.
+        spent: the CPU time that the trial itself took, to measure its samples.
     """
 
     out: str
@@ -125,6 +130,7 @@ class Trial:
     reserved: list[Reserved] = field(default_factory=list)
     passes: list[TriedPass] = field(default_factory=list)
     most: int = 0
+    spent: float = 0.0
 
     @property
     def share(self) -> float:
@@ -139,12 +145,18 @@ class Trial:
         return found
 
     @contextlib.contextmanager
-    def trying(self, task: Any, items: Sequence[Any], label: str) -> Iterator[None]:
-        """Note the pass that runs in the `with` block: the call of `task` for each of `items`."""
-        before, began = self.size(), time.process_time()
-        yield
-        seconds, reads = time.process_time() - began, any(getattr(item, "n_bytes", 0) for item in items)
-        self.passes.append(TriedPass(label, task, len(items), reads, seconds, self.size() - before))
+    def trying(self, task: Any, items: Sequence[Any], label: str) -> Iterator[list[Any]]:
+        """Note the pass that runs in the `with` block: the call of `task` for each of `items`.
+
+        The block adds the last result to the list that it gets.
+        """
+        before, began, results = self.size(), time.process_time(), list[Any]()
+        try:
+            yield results
+        finally:  # also if the caller takes only the first result
+            seconds, reads = time.process_time() - began, any(getattr(item, "n_bytes", 0) for item in items)
+            ends = (items[-1] if len(items) else None), (results[-1] if results else None)
+            self.passes.append(TriedPass(label, task, *ends, len(items), reads, seconds, self.size() - before))
 
     def sample(self, docs: Dataset) -> Dataset:
         """Return a sample of `docs`, or `docs` itself if an earlier step of the trial made it."""
@@ -156,7 +168,9 @@ class Trial:
         equal = self.sample_bytes // len(chosen)  # so that small files, whose shares are small, are read whole
         limits = [max(self.sample_bytes * size // most, min(size, equal)) for size in map(_most_text, chosen)]
         sample = docs.of(part.then(Head(max_bytes=limit)) for part, limit in zip(chosen, limits, strict=True))
+        began = time.process_time()
         found = [_measure(part, limit) for part, limit in zip(sample.parts, limits, strict=True)]
+        self.spent += time.process_time() - began
         stored, text = sum(s for s, _ in found), sum(t for _, t in found)
         whole = text if stored == docs.n_bytes else docs.n_bytes * text / max(1.0, stored)
         self.inputs.append(Sampled(docs.n_bytes, whole, text, len(docs.parts), len(chosen)))

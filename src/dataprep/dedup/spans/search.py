@@ -21,6 +21,11 @@ MAX_PARTITIONS = 1024
 PASSES = (HashUnits, MergeHashed, MatchUnits, MergeMatched, CutRepeats)
 
 
+def n_partitions(n_bytes: int) -> int:
+    """Return into how many ranges of hashes the units of an input of `n_bytes`, as stored, are divided."""
+    return min(MAX_PARTITIONS, max(1, -(-n_bytes // PARTITION_BYTES)))
+
+
 def find(
     joined: Joined, runner: Runner, out: str, *, unit: str, normalize: str | None, name: str, key: str, url: str
 ) -> dict[str, Any]:
@@ -35,7 +40,7 @@ def find(
       per repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)
-    partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))
+    partitions = n_partitions(joined.docs.n_bytes)
     hashed = list(runner.map(HashUnits(out, key, unit, normalize, partitions), items, f"{name}: hash"))
     firsts = [[tuple(first) for first in r["firsts"]] for r in hashed]
     n_segments = np.append(0, np.cumsum([len(some) for some in firsts])).tolist()
