@@ -88,7 +88,7 @@ class Wave:
 
 
 @dataclass
-class _Counted:
+class _Metered:
     """A Runner that executes nothing, and notes the number of tasks of each merge and the files that each reads."""
 
     workers: int = 1
@@ -127,7 +127,7 @@ def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
         groups = -(-files // shuffle.FAN_IN)
         waves.append(Wave("MergeKeys", groups, files / groups))
         files = groups
-    counted = _Counted()
+    counted = _Metered()
     found = merged(counted, ShuffleFiles("", files, sections), MERGES[name], "out", "", "")
     waves += [Wave(MERGES[name].__name__, n, each) for n, each in counted.found]
     return found.groups
