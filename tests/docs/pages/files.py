@@ -9,8 +9,8 @@ from docs.pages import write
 SOMETIMES = "hashes", "quarantine", "lease", "failure"
 FOLDERS = "_unfinished/", "_replaced/"
 RARE = {  # as the page says
-    "receipts/packed.ndjson", "unread.parquet", "forget.parquet", *FOLDERS,
-    *(f".dataprep-{name}" for name in SOMETIMES),
+    "receipts/packed.ndjson", "unread.parquet", "forget.parquet",
+    *FOLDERS, *(f".dataprep-{name}" for name in SOMETIMES),
 }  # fmt: skip
 
 
