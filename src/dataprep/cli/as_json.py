@@ -152,17 +152,14 @@ def of_trainings(found: Sequence[tuple[str, TrainingCost]], mfu: float) -> list[
 
     - mfu: the share of a GPU's peak operations per second that is assumed.
     """
-    from dataprep.train.plan import MEMORY
-
     rows = []
     for step, cost in found:
-        cards = {name: cost.on(name, mfu) for name in MEMORY}
         rows.append({
             "step": step, "parameters": cost.parameters, "steps": cost.steps, "tokens": cost.tokens,
             "passes": cost.epochs, "flops": cost.flops, "state_bytes": cost.state_bytes, "row_bytes": cost.row_bytes,
             "mfu": mfu,
-            "cards": [{"card": name, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
-                       "seconds": on.seconds} for name, on in cards.items()],
+            "cards": [{"card": on.card, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
+                       "seconds": on.seconds} for on in cost.on_each(mfu)],
         })  # fmt: skip
     return rows
 
