@@ -38,7 +38,7 @@ from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage
 from .stats import HIDDEN, Stats
-from .tables import SCHEMAS, Unread, read_rows, rows_of_ids
+from .tables import SCHEMAS, Unread, read_rows
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
@@ -357,7 +357,7 @@ class Dataset(Documents):
             self.check_here()
             ends = [-1 if shard.last_id is None else shard.last_id for shard in self.sealed.shards]
             parts = [part for part, end in zip(self.parts, ends, strict=True) if end >= id_]
-            for row in rows_of_ids(parts[0].slices[0].url, [id_], WITH_TEXT) if parts else ():
+            for row in Sealed().rows(parts[0].slices[0].url, [id_], WITH_TEXT) if parts else ():
                 return str(row["text"])
         else:
             for batch in itertools.chain.from_iterable(part.batches(["id", "text"]) for part in self.parts):
