@@ -135,6 +135,10 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
         small = Trial(files.join(folder, "small"), sample_bytes // 2)
         with _renamed(None):  # the last run logs all warnings
             costs = [_tried(tried, trial)[0] for trial in (cold, small)]
+            if small.share >= 1:  # the input is small: the next trial, of all of it, is to have more text than this one
+                whole_text = sum(one.sample for one in small.inputs)
+                small = Trial(files.join(folder, "half"), max(1, whole_text // 2))
+                costs[1] = _tried(tried, small)[0]
         large = Trial(files.join(folder, "large"), max(sample_bytes, 2 * sum(one.sample for one in small.inputs)))
         last, results = _tried(tried, large)
         stored, text, sample = (sum(getattr(one, n) for one in large.inputs) for n in ("stored", "text", "sample"))
