@@ -172,10 +172,10 @@ def test_bits_of_slices_are_counted(seed):
         size = -(-n_slices * slice_bits // 8)
         bits = rng.integers(0, 256, size, np.uint8)
         flat = np.unpackbits(bits, bitorder="little")[: n_slices * slice_bits].reshape(n_slices, slice_bits)
-        assert ones(bits, n_slices, slice_bits).tolist() == flat.sum(axis=1).tolist()
+        assert ones(bits, n_slices, slice_bits, 0).tolist() == flat.sum(axis=1).tolist()
     made = BloomFilter(FilterSize(50, 0.1))
     made.bits[:] = rng.integers(0, 256, len(made.bits), np.uint8)
-    shares = ones(made.bits, made.size.n_slices, made.size.slice_bits) / made.size.slice_bits
+    shares = ones(made.bits, made.size.n_slices, made.size.slice_bits, 0) / made.size.slice_bits
     assert made.measured_rate() == pytest.approx(np.prod(shares))
 
 

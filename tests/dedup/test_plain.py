@@ -164,10 +164,10 @@ def test_a_filter_is_the_set_of_its_bits():
                 own = bits_of(key, n_slices, slice_bits)
                 seen.append(held.issuperset(own))
                 held.update(own)
-            assert bloom_filter.enter(bits, array, n_slices, slice_bits).tolist() == seen
+            assert bloom_filter.enter(bits, array, n_slices, slice_bits, 0).tolist() == seen
             assert np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist() == sorted(held)
             counted = [sum(one // slice_bits == s for one in held) for s in range(n_slices)]
-            assert bloom_filter.ones(bits, n_slices, slice_bits).tolist() == counted
+            assert bloom_filter.ones(bits, n_slices, slice_bits, 0).tolist() == counted
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 1.0])

@@ -79,6 +79,9 @@ def test_commands_run_in_order(page, dataprep, demo, monkeypatch):
         if words[1] == "persona":
             words += ["--set", "steps=8"]  # of each training; its own number takes a minute
         code, out, err = dataprep(*words[1:])
+        if "--cores" in words:
+            assert "a forecast needs a sample of" in err, "the samples are too small for one"
+            continue
         assert code == 0, f"{line}: {err}"
         assert SHOWN.get(words[1], "") in out, f"{line}: {out}"
     exported = sum(len(np.fromfile(demo / f"out/nano/{name}.bin", "<u2")) for name in ("train", "val"))

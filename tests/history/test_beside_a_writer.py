@@ -139,7 +139,7 @@ class Writer:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("_opened", "exists", "listdir", "size", "version"):
                 patch.setattr(files, name, watched(getattr(files, name)))
-            patch.setattr(shard, "read_bytes", watched(shard.read_bytes))
+            patch.setattr(shard.ranges, "read", watched(shard.ranges.read))
             patch.setattr(shard.Shards, "file", watched(shard.Shards.file))
             patch.setattr(beside, "at", watched(beside.at))
             try:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from rich.filesize import decimal
 
+from dataprep.core.run import merge
 from dataprep.core.run.merge import MergeSections, merged
 from dataprep.core.run.trial import TriedPass
 from dataprep.dedup.near import key_sources
@@ -128,8 +129,13 @@ def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
         waves.append(Wave("MergeKeys", groups, files / groups))
         files = groups
     counted = _Metered()
-    found = merged(counted, ShuffleFiles("", files, sections), MERGES[name], "out", "", "")
+    slices = shuffle.FAN_IN if name == "HashDocuments" else 1
+    written = min(sections, merge.MAX_SECTIONS) if name == "GatherCandidates" else sections
+    found = merged(counted, ShuffleFiles("", files, written), MERGES[name], "out", "", "", slices=slices)
     waves += [Wave(MERGES[name].__name__, n, each) for n, each in counted.found]
+    if written < sections:
+        waves.append(Wave("MergeAndSplit", written, found.groups))
+        return 1
     return found.groups
 
 
