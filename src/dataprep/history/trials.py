@@ -46,6 +46,7 @@ R = TypeVar("R")
 
 SAMPLE_BYTES = 16 << 20
 COLD_BYTES = 1 << 20
+LEAST_MORE, LEAST_GROWN = 0.2, 0.5  # of text, and of time between passes: less is the noise of a start
 MAX_VALUES = 1000  # different values that are counted per added column
 TRAIN = "train"
 UNTRIED = (TRAIN, "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
@@ -103,7 +104,8 @@ class Estimate:
             needed simultaneously.
         trainings: the trainings of the steps named train.
         passes: the passes of the trial on the sample.
-        between: the CPU time between passes, in seconds per byte of text.
+        between: the CPU time between passes, in seconds per byte of text;
+            0 if it does not clearly grow with the sample.
     """
 
     stored_bytes: int
@@ -149,7 +151,9 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
             for some, trial in ((costs[1], small), (last, large))
         ]
         more = scale.texts[2] - scale.texts[1]
-        between = max(0.0, alone[1] - alone[0]) / more if more > 0 else max(0.0, alone[1]) / max(1, sample)
+        grown = alone[1] - alone[0]
+        is_measured = more > LEAST_MORE * sample and grown > LEAST_GROWN * max(0.0, alone[0])
+        between = max(0.0, grown) / more if is_measured else 0.0
         found = (_training(step, results, large.out, text / max(1, sample)) for step in trained)
         trainings = tuple(one for one in found if one is not None)
     passes = _growing(small.passes, large.passes, scale.texts[2] / more) if more > 0 else tuple(large.passes)
