@@ -152,7 +152,7 @@ def forecasts(text: str) -> None:
                 row = (name, f"{cores:,}", duration(ahead.seconds), duration(ahead.alone_seconds))
                 row += (f"{ahead.core_seconds / 3600:,.0f}", f"{ahead.tasks:,.2g}", f"{ahead.opens:,.2g}")
                 row += (f"{ahead.requests:,.2g}", f"{ahead.n_bytes / 1e12:,.0f}", f"{ahead.task_bytes / 1e9:,.1f}")
-                row += (f"{ahead.alone_bytes / 1e9:,.0f}", f"{ahead.price(cluster, 0.04, 0.4):,.0f}")
+                row += (f"{ahead.alone_bytes / 1e9:,.1f}", f"{ahead.price(cluster, 0.04, 0.4):,.0f}")
                 print("|", " | ".join(row), "|")
         print()
 

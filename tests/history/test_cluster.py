@@ -12,6 +12,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run.context import Context
 from dataprep.core.run.trial import Trial
+from dataprep.dedup.near.union import RANGE_DOCS
 from dataprep.history import cluster
 from dataprep.history.cluster import WAIT_SECONDS, Cluster, Wave, fit, forecast, graph, makespan, total
 from dataprep.history.trials import Estimate
@@ -106,7 +107,7 @@ def test_a_forecast_grows_with_the_input_and_falls_with_the_cores(tmp_path, monk
     assert forecast(found, 10**12, Cluster(100, spread=0.0, preempted=1.0)).core_seconds > small.core_seconds
     assert small.price(Cluster(100), 0.04, 0.0) == pytest.approx(small.seconds / 36 * 0.04)
     assert small.price(Cluster(100), 0.0, 5.0) == pytest.approx(small.requests * 5e-6)
-    assert 10 * small.alone_bytes <= large.alone_bytes <= 18 * small.alone_bytes  # 5 or 9 bytes per document
+    assert small.alone_bytes < large.alone_bytes == 8 * RANGE_DOCS, "one range of documents"
 
 
 def test_plan_prints_a_forecast(dataprep, tmp_path) -> None:

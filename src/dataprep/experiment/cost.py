@@ -48,11 +48,13 @@ class Cost:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as text, in seconds, minutes or hours.
+    """Return a time as text, in seconds, minutes or hours; one of more than 1,000 years only says so.
 
     >>> duration(600)
     '10 min'
     """
+    if seconds > 1_000 * 365 * 86_400:  # such as that of a task which takes longer than a machine lasts
+        return "over 1,000 years"
     if seconds >= 5_400:
         return f"{seconds / 3_600:,.1f} h"
     return f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:,.0f} s"

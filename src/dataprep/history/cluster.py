@@ -28,6 +28,7 @@ from dataprep.core.run.merge import MergeSections, merged
 from dataprep.core.run.trial import TriedPass
 from dataprep.dedup.near import key_sources
 from dataprep.dedup.near.gather import MergeGathered, n_partitions
+from dataprep.dedup.near.union import RANGE_DOCS
 from dataprep.dedup.near.verify import MergeVerdicts
 from dataprep.dedup.spans import search
 from dataprep.dedup.spans.passes import MergeHashed, MergeMatched
@@ -50,22 +51,22 @@ WAIT_SECONDS = 0.1  # until a free worker finds a task
 READ_BYTES = 8 << 20  # of a request for a part of a large file
 MERGE_SECONDS = 2.5e-9  # per byte that is merged
 KEY_BYTES = 36  # of memory per key that is matched
-SPREAD = 0.24  # of the logarithms of the times of equal tasks
+SPREAD = 0.19  # of the logarithms of the times of equal tasks
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
 COSTS: dict[str, dict[str, Cost]] = {
-    "CutRepeats": {"opens": (2.0, 1.0), "requests": (10.0, 4.0)},
-    "FindComponents": {"opens": (1.62, 2.38), "requests": (10.8, 9.23)},
-    "GatherCandidates": {"opens": (8.0, 0.0), "requests": (42.0, 0.0)},
-    "HashDocuments": {"opens": (4.0, 0.0), "requests": (22.0, 0.0)},
-    "HashUnits": {"opens": (2.0, 0.0), "requests": (10.0, 0.0)},
-    "MatchKeys": {"opens": (0.0, 1.5), "requests": (0.0, 8.0)},
-    "MatchUnits": {"opens": (1.0, 2.0), "requests": (8.0, 7.0)},
-    "MergeGathered": {"opens": (0.0, 1.02), "requests": (0.0, 4.16)},
-    "MergeHashed": {"opens": (0.0, 1.02), "requests": (0.0, 4.16)},
-    "MergeKeys": {"opens": (0.0, 2.02), "requests": (0.0, 55.5)},
-    "Seal": {"opens": (4.0, 0.0), "requests": (20.0, 0.0)},
-    "VerifyPartition": {"opens": (1.0, 2.0), "requests": (8.0, 7.0)},
-    "driver": {"opens": (38.8, 11.9), "requests": (239.0, 57.9), "seconds": (0.0235, 0.00296)},
+    "CutRepeats": {"opens": (1.0, 1.0), "requests": (5.254, 3.446)},
+    "FindComponents": {"opens": (0.6154, 2.385), "requests": (5.154, 6.846)},
+    "GatherCandidates": {"opens": (7.0, 0.0), "requests": (25.0, 0.0)},
+    "HashDocuments": {"opens": (1.0, 0.0), "requests": (9.0, 0.0)},
+    "HashUnits": {"opens": (1.0, 0.0), "requests": (5.0, 0.0)},
+    "MatchKeys": {"opens": (0.0, 1.0), "requests": (0.0, 5.5)},
+    "MatchUnits": {"opens": (1.0, 2.0), "requests": (7.0, 7.0)},
+    "MergeGathered": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
+    "MergeHashed": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
+    "MergeKeys": {"opens": (0.0, 2.0), "requests": (0.0, 7.06)},
+    "Seal": {"opens": (2.0, 0.0), "requests": (9.86, 0.0)},
+    "VerifyPartition": {"opens": (0.0, 2.0), "requests": (4.136, 5.886)},
+    "driver": {"opens": (48.89, 10.81), "requests": (251.3, 44.47), "seconds": (0.03294, 0.001643)},
 }
 
 
@@ -308,7 +309,7 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
         if wave.name == "MatchKeys" and wave.of is not None:
             n_docs = wave.of.task.source.n_docs * times
             memory = max(memory, KEY_BYTES * n_docs * wave.of.last.bands[1] / wave.tasks)
-            joins = n_docs * (5 if n_docs < 1 << 32 else 9)
+            joins = min(n_docs, RANGE_DOCS) * (8 if n_docs < 1 << 32 else 16)
         if wave.name == "FindComponents":
             alone += took
         if wave.name == "VerifyPartition":
