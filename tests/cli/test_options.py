@@ -151,6 +151,8 @@ def test_errors_name_options(command, said, printed):
         (["inspect", "RUN", "--examples", "-1"], 2, "--examples"),
         (["plan", "NOTES", "--memory", "7XB"], 1, "7XB"),
         (["plan", "NOTES", "--memory", "inf"], 1, "'inf' is not an amount of memory"),
+        (["plan", "NOTES", "--cores", "4", "--input-bytes=-5TB"], 1, "'-5TB' is not an amount of memory"),
+        (["plan", "steps.py", "NOTES"], 1, "plan needs either one pipeline file or input files"),
         (["train-tokenizer", "N.txt", "--out", "t", "--pattern", "["], 1, "--pattern '[' must be a name or a valid"),
         (["train-tokenizer", "N.txt", "--out", "t", "--reserve", "9" * 30], 1, "be a number of special tokens: 0 to"),
     ],

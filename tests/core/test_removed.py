@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 from pathlib import Path
@@ -133,3 +134,21 @@ def test_three_stars_in_a_local_name_are_no_secret(tmp_path) -> None:
     done = dp.Pipeline(dp.Exact()).run(dp.read(str(place)), str(tmp_path / "out"))
     assert [row["text"] for row in done.dropped()] == ["a"]
     assert done.to_arrow(restore=True).schema.field("n").type == pa.int8()
+
+
+def test_files_that_the_run_skipped_do_not_stop_it(tmp_path):
+    """An empty file, and one that is cut off, also if no document was dropped; a file that is lost later does."""
+    rows = "".join(f'{{"text": "words {i % 900}"}}\n' for i in range(1_000))
+    packed = gzip.compress(rows.encode())
+    (tmp_path / "a.jsonl").write_text(rows)
+    (tmp_path / "b.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "c.jsonl").write_text("")
+    docs = dp.read(str(tmp_path / "*.jsonl*"), on_bad_file="skip")
+    run = dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "run"))
+    assert run.dropped().count == len(run.drops()) >= 100
+    lines = dp.Pipeline(dp.Exact(unit="line")).run(docs, str(tmp_path / "lines"))
+    assert lines.cut_texts().count == len(lines.cuts())
+    assert dp.Pipeline().run(docs, str(tmp_path / "all")).dropped().count == 0
+    (tmp_path / "b.jsonl.gz").unlink()
+    with pytest.raises(ReadError, match="missing"):
+        run.dropped()

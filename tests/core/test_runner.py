@@ -219,14 +219,15 @@ def test_memory_is_shared_among_workers():
 @pytest.mark.parametrize(
     ("text", "n"),
     [("0", 0), ("7", 7), ("7b", 7), ("1kB", 10**3), ("2 MB", 2 * 10**6), ("3G", 3 * 10**9), ("0.5TB", 5 * 10**11),
-     ("1KiB", 2**10), ("1.5 mib", 3 << 19), ("2GiB", 2**31), (" 4 GB ", 4 * 10**9), (9, 9)],
+     ("1KiB", 2**10), ("1.5 mib", 3 << 19), ("2GiB", 2**31), (" 4 GB ", 4 * 10**9), (9, 9), ("10PB", 10**16),
+     ("2TiB", 2 << 40)],
 )  # fmt: skip
 def test_sizes_have_units(text, n):
     """Decimal and binary ones, with or without a space."""
     assert parse_bytes(text) == n
 
 
-@pytest.mark.parametrize("text", ["", "GB", "4 XB", "four", True, None, "1e999", "nan"])
+@pytest.mark.parametrize("text", ["", "GB", "4 XB", "four", True, None, "1e999", "nan", "-1", "-5TB", -1])
 def test_sizes_that_are_none(text):
     """Each is one sentence."""
     with pytest.raises(PlanError, match="is not an amount of memory"):

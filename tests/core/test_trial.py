@@ -41,6 +41,18 @@ def test_the_text_of_the_input_is_estimated(tmp_path, sample_bytes, parts) -> No
     assert min(sample_bytes, 20_000) <= found.sample <= sample_bytes + parts * 300
 
 
+@pytest.mark.parametrize("suffix", ["txt", "jsonl"])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_documents_larger_than_the_sample_are_measured(tmp_path, suffix, n) -> None:
+    """Whole books, alone in their files or one after another."""
+    for number in range(n):
+        book = "words " * 100_000
+        lines = book if suffix == "txt" else f'{{"text": "{book}"}}\n' * n
+        (tmp_path / f"{number}.{suffix}").write_text(lines)
+    docs = dp.read(str(tmp_path))
+    assert estimated(docs, 1_000).text == pytest.approx(sum(map(text_bytes, docs.batches())), rel=0.01)
+
+
 def test_small_inputs_are_read_completely(tmp_path) -> None:
     """Of many small files, compressed or not, everything; of many large ones, beginnings of some."""
     for number in range(20):

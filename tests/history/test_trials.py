@@ -166,3 +166,25 @@ def test_a_sample_stores_its_share_of_the_shingles() -> None:
     for share in (1, 1 / 64):
         stored = [item.stored for item in with_shares(items, 0, sketch, share)]
         assert stored == [share * STORED_BYTES * 3 / 4, share * STORED_BYTES / 4]
+
+
+def test_the_trials_of_a_small_input_read_half_of_it_and_all(tmp_path, monkeypatch) -> None:
+    """Otherwise the time between passes, of which most is a start, would count as one that grows with the text."""
+    from dataprep.history import trials
+
+    tried, sizes = trials._tried, []
+
+    def noted(steps, trial):
+        done = tried(steps, trial)
+        sizes.append(sum(one.sample for one in trial.inputs))
+        return done
+
+    monkeypatch.setattr(trials, "_tried", noted)
+    monkeypatch.setattr("dataprep.read.parts.SMALL_PART_BYTES", 10_000)
+    (tmp_path / "docs.jsonl").write_text('{"text": "some words"}\n' * 10_000)
+    (tmp_path / "steps.py").write_text(
+        f"import dataprep as dp\n\ndef copy(out, runner):\n    docs = dp.read({str(tmp_path / 'docs.jsonl')!r})\n"
+        "    return dp.Pipeline().run(docs, out=out, runner=runner)\n"
+    )
+    assert estimate(load(str(tmp_path / "steps.py"))).sample_bytes == sizes[-1] == 100_000
+    assert sizes[-2] < 0.8 * sizes[-1]

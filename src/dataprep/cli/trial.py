@@ -65,12 +65,14 @@ def plan(
         msg = "--input-bytes, --preempted, --latency-ms and prices are for a forecast; add --cores"
         raise PlanError(msg)
     allowed = machine_memory() if memory is None else parse_bytes(memory)
+    wanted = None if input_bytes is None else parse_bytes(input_bytes)
     console = Screen()
     with only_json(as_json), console.status("running a sample"):
-        steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
+        is_file = len(what) == 1 and what[0].endswith(".py")
+        steps = pipeline_file.load(what[0]) if is_file else [_reading(what)]
         found = estimate(steps, sample_mb << 20)
     trainings = [(one.step, _training_cost(one)) for one in found.trainings if find_spec("torch")]
-    size = found.text_bytes if input_bytes is None else parse_bytes(input_bytes)
+    size = found.text_bytes if wanted is None else wanted
     cluster = None if cores is None else Cluster(cores, preempted=preempted, latency=latency_ms / 1000)
     ahead = None if cluster is None else forecast(found, size, cluster)
     price = ahead.price(cluster, core_hour, million_requests) if ahead and cluster else 0.0

@@ -114,12 +114,10 @@ class RunStage:
         at = saved.index(self.home) if self.home in saved else len(saved)
         if at:
             return open_dataset(saved[at - 1].url).parts
-        origin, listed = self.final.origin, forget_list_of(self.final)
+        listed = forget_list_of(self.final)
         parts = [replace(one, forgotten=listed, skips_bad=True, max_window=compress.MAX_WINDOW_BYTES)
                  for one in input_parts(self.final)]  # fmt: skip
-        rows = () if origin is None else origin.files
-        given = (part for part, row in zip(parts, rows, strict=True) if not row.left_out)
-        return [piece for part in given for piece in _pieces(part)]
+        return [piece for part in parts for piece in _pieces(part)]
 
     def _recorded(self, label: str) -> Stage:
         return Recorded(label=label, drops=tables_of([self.home], DROPS), cuts=tables_of([self.home], CUTS))

@@ -46,6 +46,7 @@ R = TypeVar("R")
 
 SAMPLE_BYTES = 16 << 20
 COLD_BYTES = 1 << 20
+LEAST_MORE, LEAST_GROWN = 0.2, 0.5  # of text, and of time between passes: less is the noise of a start
 MAX_VALUES = 1000  # different values that are counted per added column
 TRAIN = "train"
 UNTRIED = (TRAIN, "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
@@ -103,7 +104,8 @@ class Estimate:
             needed simultaneously.
         trainings: the trainings of the steps named train.
         passes: the passes of the trial on the sample.
-        between: the CPU time between passes, in seconds per byte of text.
+        between: the CPU time between passes, in seconds per byte of text;
+            0 if it does not clearly grow with the sample.
     """
 
     stored_bytes: int
@@ -135,6 +137,10 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
         small = Trial(files.join(folder, "small"), sample_bytes // 2)
         with _renamed(None):  # the last run logs all warnings
             costs = [_tried(tried, trial)[0] for trial in (cold, small)]
+            if small.share >= 1:  # the input is small: the next trial, of all of it, is to have more text than this one
+                whole_text = sum(one.sample for one in small.inputs)
+                small = Trial(files.join(folder, "half"), max(1, whole_text // 2))
+                costs[1] = _tried(tried, small)[0]
         large = Trial(files.join(folder, "large"), max(sample_bytes, 2 * sum(one.sample for one in small.inputs)))
         last, results = _tried(tried, large)
         stored, text, sample = (sum(getattr(one, n) for one in large.inputs) for n in ("stored", "text", "sample"))
@@ -145,7 +151,9 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
             for some, trial in ((costs[1], small), (last, large))
         ]
         more = scale.texts[2] - scale.texts[1]
-        between = max(0.0, alone[1] - alone[0]) / more if more > 0 else max(0.0, alone[1]) / max(1, sample)
+        grown = alone[1] - alone[0]
+        is_measured = more > LEAST_MORE * sample and grown > LEAST_GROWN * max(0.0, alone[0])
+        between = max(0.0, grown) / more if is_measured else 0.0
         found = (_training(step, results, large.out, text / max(1, sample)) for step in trained)
         trainings = tuple(one for one in found if one is not None)
     passes = _growing(small.passes, large.passes, scale.texts[2] / more) if more > 0 else tuple(large.passes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from ..model.ledger import Ledger
 from ..model.part import Part
 from ..model.reader import Reader, Slice, reader_of
 from ..model.tables import SCHEMAS, id_bounds, opened, rows_between
+from ..model.unread import read_unread
 from ..output.layout import CUTS, DROPS, FORGET_LIST, Folder
 from .look_up import is_same, is_there
 
@@ -46,7 +47,9 @@ def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
 
 
 def input_parts(folder: Folder) -> tuple[Part, ...]:
-    """Return the input files of a Dataset as parts, one part per file.
+    """Return the input files of a Dataset as parts, one part per file, without the files that the run left out.
+
+    A part skips its file's damage if the run did.
 
     Raises ReadError if the input is not known, or a file is missing or has changed since.
     """
@@ -56,8 +59,9 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
         raise ReadError(msg, folder.url)
     known = Hashes()
     known.load(folder.url)
+    unread = read_unread(folder.url).column("file").to_pylist()
     parts = []
-    for row in origin.files:
+    for row in (row for row in origin.files if not row.left_out):
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
             msg = "it was read by a custom reader; read it again with that reader, and select the ids in `drops()`"
@@ -67,7 +71,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
             msg = f"this input file of {folder.url} {state}; restore the original file"
             raise ReadError(msg, url)
         piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
-        parts.append(Part((piece,), reader))
+        parts.append(Part((piece,), reader, skips_bad=any(name.startswith(url) for name in unread)))
     return tuple(parts)
 
 
@@ -79,11 +83,13 @@ class Removed(Reader):
         reader: the reader of the input.
         made: a hash that identifies the result whose stages removed the documents or texts.
         tables: the drop or cut tables; their paths have no influence on hashes.
+        skips_bad: whether the run skipped the rest of a file that is damaged.
     """
 
     reader: Reader
     made: str
     tables: tuple[IdTable, ...]
+    skips_bad: bool = field(default=False, kw_only=True, compare=False)
     kind: ClassVar[str]  # of the tables
     columns: ClassVar[Mapping[str, pa.DataType]] = {}
 
@@ -98,13 +104,20 @@ class Removed(Reader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the slice from which something was removed."""
-        for batch in self.reader(piece, Ledger(stats.stage, quiet=True)):
+        for batch in self._read(piece, stats):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
             found = [table.url for table in self.tables if table.first <= high and table.last >= low]
             rows = [rows_between(url, low, high, SCHEMAS[self.kind]) for url in found]
             if sum(map(len, rows)):
                 yield from self._chosen(batch, pa.concat_tables(rows))
+
+    def _read(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        try:
+            yield from self.reader(piece, Ledger(stats.stage, quiet=True))
+        except ReadError:
+            if not self.skips_bad:
+                raise
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         """Yield the documents of a batch that are in the table, with the added columns."""
@@ -185,8 +198,10 @@ def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], l
 def dropped_parts(home: Folder) -> tuple[Part, ...]:
     """Return parts that read the documents that were dropped to make the Dataset in the folder `home`."""
     given, listed = (home.sealed.key, tables_of((*home.saved, home), DROPS)), forget_list_of(home)
-    parts = input_parts(home)
-    return tuple(replace(part, reader=DroppedDocuments(part.reader, *given), forgotten=listed) for part in parts)
+    return tuple(
+        replace(part, reader=DroppedDocuments(part.reader, *given, skips_bad=part.skips_bad), forgotten=listed)
+        for part in input_parts(home)
+    )
 
 
 def forget_list_of(home: Folder) -> str:
@@ -206,7 +221,10 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
     given = (home.sealed.key, tables_of([place], CUTS), label, earlier)
     parts = opened(folders[at - 1].url) if at else input_parts(home)
     listed = forget_list_of(home)
-    return tuple(replace(part, reader=CutTexts(part.reader, *given), forgotten=listed) for part in parts)
+    return tuple(
+        replace(part, reader=CutTexts(part.reader, *given, skips_bad=part.skips_bad), forgotten=listed)
+        for part in parts
+    )
 
 
 def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, tuple[str, ...]]:

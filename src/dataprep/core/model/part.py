@@ -109,15 +109,19 @@ class Sealed(Reader):
                 f, metadata=footer, read_dictionary=there, pre_buffer=False, page_checksum_verification=True
             )
 
-    def rows(self, url: str, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yield the documents of the shard `url` with the given ids, in ascending order, as dicts."""
+    def rows(self, url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the documents of the shard `url` with the given ids, in ascending order, as dicts.
+
+        - schema: the columns to read; None: all.
+        """
         with self._opened(url) as parquet:
             stated = view.stated_in(parquet)
             own = parquet.read(use_threads=False) if stated else None
         if own is None:
-            yield from rows_of_ids(url, ids)
+            yield from rows_of_ids(url, ids, schema)
             return
-        for batch in view.documents(stated, own, url, None, np.array(sorted(ids), np.uint64)):
+        names = None if schema is None else schema.names
+        for batch in view.documents(stated, own, url, names, np.array(sorted(ids), np.uint64)):
             yield from batch.to_pylist()
 
 

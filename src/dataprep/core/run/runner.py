@@ -38,6 +38,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORKER_BYTES = 600 << 20  # the most memory that a worker needs (541 MB on 3 GB of text): benchmarks/RESULTS.md
+PREFIXES = "kmgtp"  # of units, each a thousand (or 1,024) of the one before
 ADVICE = {
     TIME: "allow more time",
     **dict.fromkeys((MEMORY, "SIGKILL"), "use fewer workers, or Serial(), if memory ran out"),
@@ -89,17 +90,22 @@ def memory_of(runner: Runner) -> int:
 
 
 def parse_bytes(size: int | str) -> int:
-    """Return a size in bytes, from an integer or text such as "4GB" or "512 MiB". Raises PlanError if it is neither."""
-    if isinstance(size, int) and not isinstance(size, bool):
-        return size
-    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+    """Return a size in bytes, from an integer or text such as "4GB" or "512 MiB".
+
+    Raises PlanError if it is neither, or negative.
+    """
+    units = {unit: 10 ** (3 * n) for n, unit in enumerate(["", *PREFIXES])}
+    units |= {f"{unit}i": 1 << (10 * n) for n, unit in enumerate(PREFIXES, 1)}
     text = str(size).strip().lower().removesuffix("b")
-    digits = text.rstrip("kmgti ")
+    digits = text.rstrip(f"{PREFIXES}i ")
     try:
-        return int(float(digits) * units[text[len(digits) :].strip()])
-    except (ValueError, KeyError, OverflowError) as e:
+        n = size if isinstance(size, int) else int(float(digits) * units[text[len(digits) :].strip()])
+    except (ValueError, KeyError, OverflowError):
+        n = -1
+    if n < 0 or isinstance(size, bool):
         msg = f"{size!r} is not an amount of memory; it must be a number of bytes, or text such as '4GB'"
-        raise PlanError(msg) from e
+        raise PlanError(msg)
+    return n
 
 
 def check_memory(size: int | str | None) -> None:

@@ -189,19 +189,25 @@ def _most_text(part: Part) -> int:
 
 
 def _measure(part: Part, limit: int) -> tuple[float, int]:
-    """Return the number of stored bytes read for the sample of a part, and the number of bytes of text in it."""
-    text = rows = last = 0
+    """Return the number of stored bytes read for the sample of a part, and the number of bytes of text in it.
+
+    The last document begins where the others end, so those before it tell how many bytes a byte of text takes.
+    """
+    text = rows = last = end = 0
     for batch in part.batches():
         text += B.text_bytes(batch)
         rows += batch.num_rows
-        last = int(B.ids(batch)[-1]) if batch.num_rows else last
+        if batch.num_rows:
+            last, end = int(B.ids(batch)[-1]), B.text_bytes(batch.slice(batch.num_rows - 1))
     if text < limit:
         return float(part.n_bytes), text
     file, position = B.split_id(last)
     before = 0.0
     for piece in part.slices:
         if piece.file == file or isinstance(part.reader, Sealed):
-            return before + piece.n_bytes * _read_share(piece, position, rows), text
+            stored = before + piece.n_bytes * _read_share(piece, position if rows > 1 else position + end, rows)
+            by_rows = files.suffix(piece.url) == ".parquet" or rows == 1
+            return min(float(part.n_bytes), stored if by_rows else stored * text / max(1, text - end)), text
         before += piece.n_bytes
     return float(part.n_bytes), text
 
