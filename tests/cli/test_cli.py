@@ -239,6 +239,21 @@ def test_search_makes_an_index_once(dataprep, finished):
     assert "occurs 0 times" in dataprep("search", finished / "dedup_minhash" / "index", "qqqzzz")[1]
 
 
+def test_wrong_calls_do_nothing_first(dataprep, tmp_path):
+    """An empty text builds no index; `plan` leaves out no argument."""
+    import dataprep as dp
+
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    (tmp_path / "b.py").write_text("def a(out):\n    raise AssertionError\n")
+    out = tmp_path / "out"
+    dp.Pipeline().run(dp.read(str(tmp_path / "a.jsonl")), str(out))
+    code, _, said = dataprep("search", out, "")
+    assert (code, "is empty" in said, (out / "index").exists()) == (1, True, False)
+    for given in (("b.py", "a.jsonl"), ("a.jsonl", "b.py"), ("b.py", "b.py")):
+        code, _, said = dataprep("plan", *(tmp_path / name for name in given))
+        assert (code, "either one pipeline file or input files" in said) == (1, True)
+
+
 def test_search_names_what_removed_a_text(dataprep, tmp_path):
     """Without --removed, a text that the kept texts lack is followed by a hint; with it, by stage and rule."""
     pytest.importorskip("pydivsufsort")

@@ -76,6 +76,14 @@ def test_the_steps_that_are_compiled_ahead_run():
     assert machine_code.is_stored(kernel_hash(compiling.count_byte_pairs))
 
 
+def test_a_persona_without_torch_names_the_extra(dataprep, monkeypatch, tmp_path):
+    """Before anything is read or written."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, said = dataprep("persona", "nowhere", "--person", "Ada", "--out", tmp_path / "ada", "--train")
+    assert (code, not list(tmp_path.iterdir())) == (1, True)
+    assert "pip install 'dataprep-lm[train]'" in said
+
+
 def test_the_demo_without_torch_names_the_extra(dataprep, monkeypatch):
     """The sentence is printed before any work."""
     monkeypatch.setitem(sys.modules, "torch", None)

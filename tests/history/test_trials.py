@@ -7,12 +7,13 @@ import logging
 import pyarrow as pa
 import pytest
 
+import dataprep as dp
 from dataprep.cli.trial import excerpts
 from dataprep.core.model import batch as B
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.trial import Sampled, Trial
 from dataprep.history.trials import StageChanges, StepCost, _Scale, estimate, rehearse
-from dataprep.pipeline_file import load
+from dataprep.pipeline_file import Step, load
 
 FILE = """
 import dataprep as dp
@@ -75,6 +76,26 @@ def test_to_stops_a_dry_run(pipeline):
     assert by_name["shout"].changed == {"text": 22}
     assert by_name["shout"].examples == {"text": []}
     assert tried > 500
+
+
+def test_each_part_states_its_own_figures(tmp_path, caplog):
+    """A dry run sums the parts once, as a real run does, so its warnings state the same numbers."""
+    rows = [f'{{"text": "line {i} {"words " * 250}", "of": "{"a" if i < 60 else "b"}"}}\n' for i in range(120)]
+    (tmp_path / "a.jsonl").write_text("".join(rows + rows[:60]))
+    seen = []
+
+    def clean(out, runner):
+        docs = dp.read(str(tmp_path / "a.jsonl"), source="field:of", part_size="64KiB")
+        assert len(docs.parts) > 2
+        one = dp.Filter(lambda text: "one" if text.startswith("line 0 ") else None)
+        docs = dp.Pipeline(one).run(docs, out=out, runner=runner)
+        seen.append([{name: amount.docs for name, amount in stage.into.items()} for stage in docs.stats])
+        return docs
+
+    found, *_ = rehearse([Step("clean", clean, ("out", "runner"))])
+    assert all(into == {"a": 120, "b": 60} for into in seen[0])
+    assert [(one.stats.docs_in, one.stats.docs_out) for one in found[0].stages] == [(180, 180), (180, 178)]
+    assert not caplog.records
 
 
 def test_changes_between_batches_of_rows():

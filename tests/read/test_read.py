@@ -117,6 +117,9 @@ def test_several_formats(tmp_path) -> None:
         dp.read(str(tmp_path), columns=["url"])
     with pytest.raises(PlanError, match=r"README: no reader is known for this suffix.*format="):
         dp.read(str(tmp_path / "READM*"))
+    (tmp_path / "dump.xml.gz").write_bytes(gzip.compress(b"<mediawiki>")[:-15])
+    with pytest.raises(ReadError, match=r"dump\.xml\.gz, byte \d+: the compressed data ends early or is damaged"):
+        dp.read(str(tmp_path / "dump.xml.gz"))  # nothing of it can be read, so its format is unknown
     assert texts(dp.read(str(tmp_path / "README"), format="lines")) == ["no format, and skipped in a folder"]
 
 

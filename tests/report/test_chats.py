@@ -13,6 +13,7 @@ from dataprep.history.run_summary import summarize, totals
 from dataprep.messages.counts import STAGE, clock_of, of_family
 from dataprep.report import render
 from dataprep.report.chats import ranked
+from dataprep.report.sources import sources
 
 EVIL = "<script>"
 
@@ -112,3 +113,4 @@ def test_documents_whose_source_was_hidden_came_in_once(tmp_path) -> None:
     came, left = totals(summary)
     assert (came.docs, left.docs) == (120, 120)
     assert summary.sources["hidden"][1].docs == 120
+    assert "the rows add up to more than the first one" in sources(summary)

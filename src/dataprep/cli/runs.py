@@ -15,7 +15,7 @@ from dataprep.core.output import owned, pruning
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import refuse_newer
 from dataprep.core.run.runner import Runner
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, need
 from dataprep.store import files, lease
 from dataprep.store.stopping import clean_end
 
@@ -305,6 +305,7 @@ def _tuning(*, train: bool, **given: Any) -> Any:
             msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} applies only to training; add --train"
             raise PlanError(msg)
         return None
+    need("torch", extra="train")
     from dataprep.inference.tune import Tuning
 
     how = Tuning(**given)

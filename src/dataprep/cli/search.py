@@ -19,7 +19,7 @@ from dataprep.core.output.layout import Folder
 from dataprep.core.output.lineage import family
 from dataprep.core.output.run_folder import refuse_newer
 from dataprep.errors import PlanError, counted
-from dataprep.history.removed_hits import RemovedHits, find_removed
+from dataprep.history.removed_hits import EMPTY, RemovedHits, find_removed
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
@@ -56,6 +56,8 @@ def search(
     if (text is None) == (longest is None):
         msg = "pass either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)
+    if text == "":
+        raise PlanError(EMPTY)
     if removed and (text is None or is_index(folder)):
         msg = "--removed needs a text to find, and the folder of a Dataset or of a run"
         raise PlanError(msg)

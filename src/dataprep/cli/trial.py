@@ -64,6 +64,9 @@ def plan(
     if cores is None and (input_bytes or preempted or latency_ms or core_hour or million_requests):
         msg = "--input-bytes, --preempted, --latency-ms and prices are for a forecast; add --cores"
         raise PlanError(msg)
+    if len(what) > 1 and any(name.endswith(".py") for name in what):
+        msg = "plan needs either one pipeline file or input files; pass only one of them"
+        raise PlanError(msg)
     allowed = machine_memory() if memory is None else parse_bytes(memory)
     wanted = None if input_bytes is None else parse_bytes(input_bytes)
     console = Screen()
@@ -170,9 +173,6 @@ def _print_memory(console: Console, holder: str, needed: int, allowed: int, inst
 
 def _reading(inputs: list[str]) -> pipeline_file.Step:
     """Return a step that reads input files and seals them."""
-    if any(name.endswith(".py") for name in inputs):
-        msg = "plan needs either one pipeline file or input files; pass only one of them"
-        raise PlanError(msg)
 
     def read(out: str, runner: Any) -> Any:
         import dataprep as dp

@@ -97,7 +97,8 @@ def minhash_of(url: str, stage: str | None = None) -> MinHashStep:
     chosen = [step for step in found if stage in (None, step.name)]
     if len(chosen) != 1:
         names = ", ".join(repr(step.name) for step in found) or "none"
-        msg = f"stage={stage!r} must be the name of one MinHash of {url}, which has {names}"
+        given = "stage=" if stage is None else f"stage={stage!r}"
+        msg = f"{given} must be the name of one MinHash of {url}, which has {names}"
         raise PlanError(msg)
     return chosen[0]
 

@@ -372,6 +372,7 @@ class _Ledgers:
 
     n_examples: int
     changes: list[StageChanges] = field(default_factory=list)
+    records: list[tuple[StageChanges, StageStats]] = field(default_factory=list)  # a part's own, for its receipt
 
     def of_part(self, part: Part) -> list[Ledger]:
         """Return the ledgers of a part; the parts of one pass share the same StageChanges."""
@@ -383,8 +384,16 @@ class _Ledgers:
         made: list[Ledger] = []
         for ledger, changes in zip(plain, last, strict=True):
             made.append(_ComparingLedger(ledger.stage, changes=changes))
-            made[-1].record = changes.stats
+            self.records.append((changes, made[-1].record))
         return made
+
+    def taken(self) -> list[StageChanges]:
+        """Return the changes since the last call, with the sums of the statistics of their parts."""
+        for changes, record in self.records:
+            changes.stats += record
+        found = self.changes
+        self.changes, self.records = [], []
+        return found
 
 
 @dataclass(frozen=True)
@@ -427,12 +436,12 @@ def rehearse(
     of the inputs). Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
-    found = []
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
         ledgers = _Ledgers(examples)
         trial, out = Trial(folder, sample_bytes, ledgers.of_part), files.join(folder, "out")
         with _renamed(out):
-            for done in pipeline_file.execute(tried, out, Context(Serial(), trial), to):
-                found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
-                ledgers.changes.clear()
+            found = [
+                StepRehearsal(done.name, [one for one in ledgers.taken() if one.stats.name != "Head"])
+                for done in pipeline_file.execute(tried, out, Context(Serial(), trial), to)
+            ]
     return found, sum(one.sample for one in trial.inputs), round(sum(one.text for one in trial.inputs))

@@ -104,8 +104,16 @@ def _empty(url: str) -> Unread:
 def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export.
 
+    If compressed data is damaged at its beginning, by which formats are detected, the error is that of the damage.
+
     - is_named: whether the user named the file, so that it may be a chat.
     """
+    if is_named and files.is_compressed(url):
+        try:
+            with files.open_read(url) as stream:
+                stream.read(formats.HEAD_BYTES)
+        except ReadError as e:
+            return e
     if files.suffix(url) == ".zip":
         from .chats.packs import names_in
         from .chats.whatsapp.archives import exports  # imports Numba

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dataprep.core.model.stats import Amount
+from dataprep.core.model.stats import HIDDEN, Amount
 from dataprep.history.run_summary import RunSummary, totals
 from dataprep.shown.notebook import text
 
@@ -14,6 +14,10 @@ from .colours import style_of
 
 MOST_REASONS = 8  # with a column of their own
 MOST_SOURCES = 100
+COUNTED_AGAIN = (
+    f"'{HIDDEN}' stands for the sources whose names a stage replaced. What this stage kept of them is counted again in "
+    "the rows of the new names, so the rows add up to more than the first one."
+)
 
 Reason = tuple[str, str]  # stage and reason
 
@@ -59,10 +63,11 @@ def sources(summary: RunSummary) -> str:
     )
     lead = "Documents of each source, kept or dropped by reason; the sources that lost most documents come first, then "
     lead += "those that lost most text. A darker cell is a larger share of its source."
+    again = f"<p>{COUNTED_AGAIN}</p>" if HIDDEN in summary.sources else ""
     left = len(worst) - MOST_SOURCES
     more = f"<p>{left:,} sources with smaller losses are not shown.</p>" if left > 0 else ""
     lead, legend = (lead, f'<ul class="legend">{legend}</ul>') if reasons else ("No document was dropped.", "")
-    return section("sources", "Drop reasons by source", lead, legend, card(body), more)
+    return section("sources", "Drop reasons by source", lead, legend, card(body), again, more)
 
 
 def _title(reason: Reason) -> str:
