@@ -12,6 +12,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,14 +37,16 @@ def peak_kb() -> int:
 def child(script: str, pythons: list[str], engine: str, *args: str) -> dict | str:
     """What `script --engine ENGINE ARGS` says with the first interpreter that can; else the last one's complaint.
 
-    Engines whose names end in "ours" need this interpreter.
+    Engines whose names end in "ours" need this interpreter. If the process states at which `time.time()` its work began
+    and ended, the result has the seconds before and after it, `start` and `exit`.
     """
     said = ""
     for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, script, "--engine", engine, *args]
+        command, began = [python, script, "--engine", engine, *args], time.time()
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
+            got, ended = json.loads(done.stdout.splitlines()[-1]), time.time()
+            return got | ({"start": got["began"] - began, "exit": ended - got["ended"]} if "began" in got else {})
         said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
     return said
 

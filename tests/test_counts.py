@@ -101,6 +101,10 @@ TABLE = {
     "import": ("import dataprep", Cost("", {}, 0, "")),
     "MinHash": ("import dataprep as dp; dp.MinHash", Cost(PARQUET, {}, 0, "")),
     "read": (READ + "list(docs.batches())", Cost(RUN, {"input": 1}, 1, "")),
+    "Exact": (
+        READ + "dp.Pipeline(dp.Exact()).run(docs, out=PLACE + '/OUT')",
+        Cost(RUN, {"input": 4}, 8, ""),
+    ),
     "C4, Exact": (
         READ + "dp.Pipeline(dp.C4(), dp.Exact()).run(docs, out=PLACE + '/OUT')",
         Cost(f"{RUN} fsspec asyncio", {"input": 2, "saved": 5}, 8, ""),

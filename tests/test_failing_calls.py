@@ -80,6 +80,7 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
         return dp.Mix(temperature=temperature).write({"web": str(shards.path)}, out, replace=True)
 
     def preset(out, order=3, size=200):
+        pytest.importorskip("kenlm")
         return fit_language("mine", clean, clean, out=out, vocab_size=size, order=order, replace=True)
 
     half = dp.Pipeline(dp.Filter(lambda text: len(text) % 2 == 0, version="1")).run(docs, str(place / "half"))
@@ -101,7 +102,7 @@ def writers(tmp_path_factory) -> dict[str, Writer]:
         "suffix_index": Writer(
             lambda out: index(out, half),
             lambda out: index(out, clean),
-            lambda out: index(f"memory://{out}", clean),
+            lambda out: index(f"nowhere://{out}", clean),
             sealed,
         ),
         "imported": Writer(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from . import lazy
 
 if TYPE_CHECKING:
+    from .core.run.materialize import materialize as materialize
     from .core.run.queue_runner import Queue as Queue
     from .core.run.ray_runner import Ray as Ray
     from .core.run.runner import Local as Local
@@ -36,6 +37,7 @@ _NAMES = {
     "core.run.ray_runner": "Ray",
     "core.run.runner": "Local Serial",
     "core.run.slurm_runner": "Slurm",
+    "core.run.materialize": "materialize",
     "experiment.sweep": "scaling",
     "fit.language": "fit_language",
     "forget.forget": "forget",

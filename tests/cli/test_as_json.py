@@ -61,7 +61,7 @@ def test_the_fields_are_the_documented_ones(dataprep, root, run, command):
     assert not {name for name in found if name not in listed and not name.startswith("datasets[].estimators")}
     conditional = (
         "unread[]", "alarms[]", "estimators[]", "counts.*", "cuts.*", "shards.", "training.", "problems[]", "holder.",
-        "failure.", "left[]", "progress.", "sources[]", "trainings[]",
+        "failure.", "left[]", "progress.", "sources[]", "trainings[]", "forecast.",
     )  # fmt: skip
     assert not {name for name in listed - found if not any(part in name for part in conditional)}
 

@@ -15,6 +15,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
 from dataprep.errors import CorruptShard, StaleOutput
+from dataprep.store import receipts
 from dataprep.store.atomic import JOURNAL
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
@@ -24,11 +25,20 @@ STATE = ("manifest.json", "recipe.json", "origin.json", "receipts/*", "steps/*/r
          "steps/*/input/receipts/*", "drops/*", "steps/*/verdicts.parquet")  # fmt: skip
 
 
+@pytest.fixture(autouse=True, scope="module")
+def packed():
+    """The receipts of three parts are packed; `tests/history/test_repair.py` damages those with files of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(receipts, "MOST_FILES", 2)
+        yield
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, packed):
     """A finished run of an Estimator and stages, and its input."""
     place = tmp_path_factory.mktemp("made")
     Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
+    assert [path.name for path in (place / "out" / "receipts").iterdir()] == ["packed.ndjson"]
     return place
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import cloudpickle
 import orjson
@@ -16,7 +15,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run import elsewhere, queue_job, queue_runner, queue_worker
 from dataprep.core.run.queue_job import Job
-from dataprep.errors import PlanError, WorkerDied
+from dataprep.errors import PlanError, Transient, WorkerDied
 from dataprep.store import claims, files
 from dataprep.store.claims import Heartbeats, Watch, claim
 
@@ -25,10 +24,11 @@ def square(n: int) -> int:
     return n * n
 
 
-@pytest.fixture
-def job(tmp_path):
+@pytest.fixture(params=["folder", "store"])
+def job(tmp_path, request):
     """A job of six items that no worker has seen."""
-    return Job.offer(str(tmp_path), square, range(6), None)
+    home = str(tmp_path) if request.param == "folder" else f"memory://queues{tmp_path}"
+    return Job.offer(home, square, range(6), None)
 
 
 def tasks(job: Job, name: str = "me") -> queue_worker._Tasks:
@@ -39,8 +39,9 @@ def gone(job: Job, index: int, attempt: int) -> None:
     """Let a claim be that of a process of this machine that has ended."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    found = Path(job.claim_of(index, attempt))
-    found.write_bytes(orjson.dumps({**orjson.loads(found.read_bytes()), "pid": ended.pid}))
+    with files.open_raw(job.claim_of(index, attempt)) as f:
+        found = orjson.loads(f.read())
+    files.write_bytes(job.claim_of(index, attempt), orjson.dumps({**found, "pid": ended.pid}))
 
 
 def test_one_of_many_creates_a_claim(tmp_path):
@@ -97,6 +98,7 @@ def test_no_item_is_begun_behind_an_error(job):
 def test_the_task_of_a_dead_worker_is_done_by_another(job, monkeypatch):
     """Three times at most; then the Runner gets a WorkerDied that names the task."""
     monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    monkeypatch.setattr(queue_worker, "LISTED_THERE", 0.0)
     other = tasks(job)
     while other.take():
         pass
@@ -116,6 +118,7 @@ def test_the_task_of_a_dead_worker_is_done_by_another(job, monkeypatch):
 def test_a_task_that_was_given_back_is_taken_at_once(job, monkeypatch):
     """As by a worker that is stopped."""
     monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    monkeypatch.setattr(queue_worker, "LISTED_THERE", 0.0)
     first = tasks(job)
     while first.take():
         pass
@@ -135,7 +138,8 @@ def test_a_worker_with_other_versions_refuses(job, monkeypatch):
     ours = {**elsewhere.versions(), "pyarrow": "1.0"}
     monkeypatch.setattr(elsewhere, "versions", lambda: ours)
     assert tasks(job, "/queue/workers/host-7").take() is None
-    why = Path(job.at("refused", "host-7")).read_text()
+    with files.open_raw(job.at("refused", "host-7")) as f:
+        why = f.read().decode()
     assert why.startswith("host-7 has pyarrow 1.0 (the run has ")
     assert why.endswith("); install the same versions there")
 
@@ -197,11 +201,22 @@ def test_no_task_begins_after_the_end(job):
         job.task(job.item(3))
 
 
-@pytest.mark.parametrize("wrong", ["s3://bucket/queue", "memory://queue"])
-def test_a_queue_is_a_folder_of_a_file_system(tmp_path, wrong):
-    """An object store, and a file, are refused in a sentence."""
-    with pytest.raises(PlanError, match="must be a folder of a shared file system"):
-        dp.tools.Queue(wrong)
+def test_a_store_without_conditional_writes_holds_no_queue(tmp_path, monkeypatch):
+    """Two processes would do one task; a run and a worker say so before any work, and leave nothing."""
+    url = "memory://queues/replaces"
+    always = files.write_bytes
+    monkeypatch.setattr(files, "create", lambda url, data: always(url, data) is None)
+    for start in (lambda: list(dp.tools.Queue(url).map(square, [1])), lambda: queue_worker.serve(url, idle=0)):
+        with pytest.raises(PlanError, match=r"^memory://queues/replaces cannot be a queue \(the store replaces files"):
+            start()
+    assert claims.listed(url) == {}
+    monkeypatch.undo()
+    claims.check_store(url)
+    assert claims.listed(url) == {}
+
+
+def test_a_queue_is_a_folder(tmp_path):
+    """A file is refused in a sentence."""
     with pytest.raises(PlanError, match="the queue '' must be the path of a folder"):
         dp.tools.Queue("")
     (tmp_path / "file").touch()
@@ -220,6 +235,23 @@ def test_a_process_of_another_container_is_not_taken_for_dead(tmp_path, monkeypa
     assert Watch().silent(str(url)) == 0.0
 
 
+def test_a_worker_outlives_a_network_that_fails(tmp_path, monkeypatch, caplog):
+    """It says so, waits ever longer, and asks again."""
+    pauses, fails = [], [True, False, True]
+
+    def following(worker):
+        if fails.pop():
+            raise Transient("the store is away")  # noqa: EM101
+
+    monkeypatch.setattr(queue_worker._Worker, "_next", following)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "monotonic", lambda: float(len(pauses)))
+    worker = queue_worker._Worker("memory://queues/away", "memory://queues/away/workers/me", None, None)
+    assert worker.work(idle=3) == 0
+    assert pauses == pytest.approx([0.2, 0.3, 0.45])
+    assert caplog.messages == ["the store is away"] * 2
+
+
 @pytest.mark.parametrize(("memory", "message"), [("much", "'much' is not an amount"), ("64MB", "less than the 600")])
 def test_a_worker_with_too_little_memory_does_not_begin(tmp_path, memory, message):
     """It would take tasks, of which each would then fail."""
@@ -232,6 +264,7 @@ def test_a_worker_with_too_little_memory_does_not_begin(tmp_path, memory, messag
 def test_a_job_that_ends_while_a_worker_takes_an_item(job, monkeypatch, again):
     """The worker takes nothing, and goes on."""
     monkeypatch.setattr(queue_worker, "LISTED", 0.0)
+    monkeypatch.setattr(queue_worker, "LISTED_THERE", 0.0)
     mine = tasks(job)
     while again and mine.take():
         pass
@@ -243,5 +276,9 @@ def test_a_job_that_ends_while_a_worker_takes_an_item(job, monkeypatch, again):
         return claim(url)
 
     monkeypatch.setattr(queue_worker, "claim", late)
-    assert mine.take() is None
+    taken = mine.take()
+    assert taken is None or not files.is_local(job.url)
+    if taken is not None:  # a store has no folders that could be missing; the claim is removed again
+        with Heartbeats() as beats:
+            queue_worker._Worker(job.url, "memory://queues/me", beats, None)._do(taken)
     assert not files.exists(job.url)

@@ -10,7 +10,7 @@ import cloudpickle
 import pytest
 
 import dataprep as dp
-from dataprep.core.run import ray_runner
+from dataprep.core.run import elsewhere, ray_runner
 from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.elsewhere import versions
 from dataprep.core.run.ray_runner import Ray
@@ -246,6 +246,58 @@ def test_a_machine_with_other_versions_does_no_task(ray, monkeypatch):
     monkeypatch.setattr(ray_runner, "versions", lambda: {**real, "numpy": "1.0"})
     with pytest.raises(PlanError, match=r"has numpy .* \(the run has 1\.0\); install the same versions there, or pass"):
         list(Ray().map(number, [Item(1)]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [("", ""), ("versions", "has numpy .* install the same versions there"), ("out", "has no folder .*; pass an out"),
+     ("other", "writes into another folder .*; pass an out that all nodes see"), ("read", "cannot read the input .*"),
+     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", "")],
+)  # fmt: skip
+def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wrong, says):
+    """A node that sees another disk, cannot read the input or has other versions is named; nothing stays in `out`."""
+    for name in ("a.jsonl", "out", "disk"):
+        (tmp_path / name).mkdir() if name != "a.jsonl" else (tmp_path / name).write_text('{"text": "a"}')
+    real, asked = versions(), []
+
+    def answer(node, theirs, path, folder, probe, read):
+        asked.append(node)
+        if node == "far" and wrong in ("silent", "lost"):
+            raise RayError("gone")  # noqa: EM101
+        theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
+        disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
+        read = "none" if (node, wrong) == ("far", "read") else read
+        return elsewhere.objection(theirs, path, folder, probe.replace("/out/", f"/{disk}/"), read)
+
+    def remote(num_cpus, max_retries):
+        assert (num_cpus, max_retries) == (0, 0)
+
+        def on(scheduling_strategy):
+            return types.SimpleNamespace(remote=lambda *given: lambda: answer(scheduling_strategy, *given))
+
+        return lambda task: types.SimpleNamespace(options=on)
+
+    def nodes():
+        dead = {"no", "far"} if wrong == "lost" and "far" in asked else {"no"}
+        return [
+            {"NodeID": name, "NodeManagerHostname": name, "Alive": name not in dead, "Resources": {"CPU": float(n)}}
+            for n, name in enumerate(("head", "near", "far", "no"))
+        ]
+
+    ray.nodes = nodes
+    ray.util = types.SimpleNamespace(
+        scheduling_strategies=types.SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node, soft: node)
+    )
+    monkeypatch.setattr(ray, "remote", remote)
+    monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
+    plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
+    if says:
+        with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
+            plan.prepare(Context(Ray()))
+    else:
+        plan.prepare(Context(Ray()))
+    assert asked == ["near", "far"]  # no task fits the head, and one is dead
+    assert list((tmp_path / "out").glob(".dataprep-node-*")) == []
 
 
 def test_what_a_task_reserves(ray):

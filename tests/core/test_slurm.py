@@ -48,6 +48,8 @@ def test_an_array_is_submitted_again_once_it_has_ended(slurm, tmp_path):
         assert (slurm / "sbatch.log").read_text().count("--array=1-3\n") == n
         (slurm / "running").touch() if is_running else (slurm / "running").unlink()
     assert list(runner.map(abs, [])) == []
+    with pytest.raises(PlanError, match="the queue s3://b/q must be a folder, where Slurm's jobs write logs"):
+        dp.tools.Slurm("s3://b/q")
     *_, option, command, _, _ = (slurm / "sbatch.log").read_text().split("\n")
     assert option == "--mem=32G"
     work = [sys.executable, "-m", "dataprep", "work", str(tmp_path / "a queue"), "--workers", "8", "--idle", "60"]

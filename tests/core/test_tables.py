@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +26,7 @@ from dataprep.core.model.tables import (
     UNREAD,
     VERDICTS,
     checked,
+    read_rows,
     rows_of_ids,
     span_rows,
     united,
@@ -29,6 +34,8 @@ from dataprep.core.model.tables import (
     write_verdicts,
 )
 from dataprep.errors import CorruptShard, ReadError, Transient
+from dataprep.store import files, parquet
+from fixtures import faults
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), max_size=9))
@@ -56,13 +63,13 @@ def verdicts(ids):
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 40), max_size=12, unique=True), st.lists(st.sets(st.integers(0, 40)), max_size=4))
 def test_rows_of_a_batch_are_those_of_its_ids(tmp_path_factory, ids, asked):
-    """Whatever row groups they lie in, and in whatever order batches come."""
-    place, groups = str(tmp_path_factory.mktemp("tables") / "v.parquet"), tables.VERDICT_ROWS
-    tables.VERDICT_ROWS = 3
-    try:
+    """Whatever files and row groups they lie in, and in whatever order batches come."""
+    place = str(tmp_path_factory.mktemp("tables") / "v.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "VERDICT_ROWS", 3)
+        patch.setattr(parquet, "FILE_GROUPS", 2)
         assert write_verdicts(place, verdicts(ids)) == len(ids)
-    finally:
-        tables.VERDICT_ROWS = groups
+    assert Path(place).is_dir() == (len(ids) > 6)
     with RangeReader(place, VERDICTS) as table:
         for some in asked:
             batch = laws.batch_of(["x"] * 41).filter(pa.array([k in some for k in range(41)]))
@@ -73,9 +80,64 @@ def test_rows_of_a_batch_are_those_of_its_ids(tmp_path_factory, ids, asked):
             ]
             near = [k // 3 for k, i in enumerate(sorted(ids)) if some and i >= min(some)]
             far = [k // 3 for k, i in enumerate(sorted(ids)) if some and i <= max(some)]
-            assert set(table.held) == set(near) & set(far)  # no other row group is read
-    for id_ in range(41):
+            assert {2 * n + i for n, i in table.held} == set(near) & set(far)  # no other row group is read
+            files = [sorted(ids)[n : n + 6] for n in range(0, len(ids), 6)]
+            lasts = [-1, *(of[-1] for of in files)]  # of each file, and of the one before
+            wanted = {n for n in range(len(files)) if some and lasts[n] <= max(some) and lasts[n + 1] >= min(some)}
+            assert len(files) < 2 or not some or set(table.opened) == wanted
+    assert read_rows(place, VERDICTS)["id"].to_pylist() == sorted(ids)
+    for id_ in range(41) if len(ids) <= 6 else ():
         assert [row["id"] for row in rows_of_ids(place, [id_])] == [id_] * (id_ in ids)
+
+
+def test_a_large_table_is_a_folder_of_files(tmp_path, monkeypatch) -> None:
+    """Other programs read the folder; a table of one file and one of several replace each other; no file is left."""
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    place = tmp_path / "v.parquet"
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 2)
+    for n, groups in ((9, 2), (3, 2), (9, 3)):
+        monkeypatch.setattr(parquet, "FILE_GROUPS", groups)
+        parts = [verdicts(range(at, min(at + 4, n))) for at in range(0, n, 4)]
+        assert write_verdicts(str(place), parts) == n
+        names = ["index.parquet", *(f"part-{k:05d}.parquet" for k in range(-(-n // (2 * groups))))]
+        assert sorted(path.name for path in place.glob("*")) == (names if n > 4 else [])
+        assert duckdb.read_parquet(str(place)).fetchnumpy()["id"].tolist() == [*range(n)]
+        assert polars.read_parquet(place)["id"].to_list() == pq.read_table(place)["id"].to_pylist() == [*range(n)]
+        assert pq.ParquetFile(place / names[1] if n > 4 else place).num_row_groups == min(groups, -(-n // 2))
+
+
+@pytest.mark.parametrize("before", [2, 9])
+def test_a_killed_writer_leaves_a_table_that_is_whole_or_none(tmp_path, monkeypatch, before) -> None:
+    """At every call: who reads finds the old rows, the new ones or an error, and the next writer leaves equal files."""
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 1)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 3)
+    write_verdicts(str(tmp_path / "whole" / "v.parquet"), verdicts(range(8)))
+    for at in itertools.count(1):
+        place = tmp_path / str(at) / "v.parquet"
+        write_verdicts(str(place), verdicts(range(before)))
+        with faults.Disk(str(place.parent), "killed", at).mounted(), contextlib.suppress(faults.Crash):
+            write_verdicts(str(place), verdicts(range(8)))
+            break
+        with contextlib.suppress(CorruptShard):
+            assert len(read_rows(str(place), VERDICTS)) in (before, 8)
+        files.sweep(str(place.parent))
+        write_verdicts(str(place), verdicts(range(8)))
+        laws.same_bytes(tmp_path / "whole", place.parent)
+    assert at > 10
+
+
+@pytest.mark.parametrize("lost", ["index", "part-00001"])
+def test_a_lost_file_of_a_large_table_is_one_sentence(tmp_path, monkeypatch, lost) -> None:
+    """Its name, and what to do."""
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 1)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 1)
+    place = tmp_path / "v.parquet"
+    write_verdicts(str(place), verdicts(range(3)))
+    (place / f"{lost}.parquet").unlink()
+    with pytest.raises(CorruptShard, match=rf"{lost}.*(missing|cannot be opened).*; remove its folder and run again"):
+        RangeReader(str(place), VERDICTS).of(laws.batch_of(["a", "b", "c"]))
+    with pytest.raises(CorruptShard, match=lost):
+        read_rows(str(place), VERDICTS)
 
 
 def test_tables_come_in_order_of_ids(tmp_path) -> None:

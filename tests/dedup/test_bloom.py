@@ -19,11 +19,12 @@ import twins.bloom
 import twins.hyperloglog
 from dataprep.core.model import batch as B
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.runner import Serial
+from dataprep.core.run.runner import WORKER_BYTES, Serial
+from dataprep.dedup import bloom
 from dataprep.dedup.bloom import Bloom, bloom_hashes
 from dataprep.dedup.membership import hyperloglog
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, contains
-from dataprep.dedup.membership.keys import document_keys
+from dataprep.dedup.membership.keys import SetBits, document_keys
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store.ranks import mix
 
@@ -227,6 +228,24 @@ def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
         laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "two")
 
 
+@pytest.mark.parametrize(("unit", "older"), [("document", 1), ("paragraph", 0), ("paragraph", 2)])
+def test_pieces_do_not_change_a_byte(dataset, tmp_path, monkeypatch, unit, older) -> None:
+    """A filter that does not fit into memory, filled in pieces whose ends are inside slices: the same files."""
+    texts = [f"line {i % 170}\nسطر {i}\n{'x ' * (i % 20)}" for i in range(200)]
+    before = [str(tmp_path / f"old{number}") for number in range(older)]
+    for number, out in enumerate(before):
+        Pipeline(Bloom(unit=unit, capacity=2000)).run(dataset(texts[number : number + 40]), out)
+    stage = Bloom(unit=unit, capacity=2000, against=before)
+    stage.fit(dataset(texts, parts=3, cut=7), Serial(), str(tmp_path / "whole"))
+    monkeypatch.setattr(bloom, "PIECE_BYTES", 701)
+    monkeypatch.setattr(bloom, "MAX_PIECES", 5)
+    made, plain = [], SetBits.write
+    monkeypatch.setattr(SetBits, "write", lambda self, url, item: made.append(item) or plain(self, url, item))
+    stage.fit(dataset(texts, parts=3, cut=7), Serial(memory=WORKER_BYTES), str(tmp_path / "pieces"))
+    assert made == [0, 1, 2, 3, 4]
+    laws.same_bytes(tmp_path / "whole", tmp_path / "pieces")
+
+
 def test_more_keys_than_the_capacity_are_refused(fitted, dataset, tmp_path) -> None:
     """One sentence, at once or when the filter is full, and nothing is written; enough capacity is kept to."""
     texts = [f"text {i}" for i in range(3000)]
@@ -243,7 +262,7 @@ def test_more_keys_than_the_capacity_are_refused(fitted, dataset, tmp_path) -> N
 def test_a_filter_over_budget_is_refused_before_any_work(dataset, tmp_path) -> None:
     """The sentence states the filter's size, and what needs none."""
     with pytest.raises(PlanError, match=r"takes 2\.4 GB .* Exact\(unit=\"paragraph\"\) needs no filter"):
-        Bloom(capacity=10**9).fit(dataset(["a"]), Serial(memory="1GB"), str(tmp_path))
+        Bloom(unit="ngram", capacity=10**9).fit(dataset(["a"]), Serial(memory="1GB"), str(tmp_path))
     assert not list(tmp_path.iterdir())
 
 

@@ -228,9 +228,10 @@ def test_sections_are_those_of_each_partition():
         partition, header = rng.choice([0, 1, 3], size).astype(np.uint16), np.zeros(size, gather.HEADER)
         header["id"], header["words"] = rng.integers(0, 99, size), rng.integers(1, 5, size)
         words = [rng.integers(0, 1 << 60, n, np.uint64) for n in header["words"]]
-        held.append((partition, header, np.concatenate(words)))
+        header["section"] = partition
+        held.append((header, np.concatenate(words)))
         plain += zip(partition.tolist(), header.tolist(), words, strict=True)
-    found = gather.GatherCandidates("", "", None, None, 5, 0)._sections(held)
+    found = gather.GatherCandidates("", "", None, None, 5, 5, 0)._sections(held)
     assert len(found) == 10
     for number, (headers, payload) in enumerate(zip(found[::2], found[1::2], strict=True)):
         own = [row for row in plain if row[0] == number]

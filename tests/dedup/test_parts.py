@@ -11,24 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import laws
 import twins.exact
 from dataprep.core.model import batch as B
+from dataprep.core.model import tables
 from dataprep.core.model.tables import NOBODY, SPAN
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.pruning import prune
+from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide, kmeans
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.membership import keys as membership
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.spans.gaps import close_up
+from dataprep.dedup.spans.passes import by_place
 from dataprep.dedup.substrings import cut
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
+from dataprep.history.verify import verify
+from dataprep.store import parquet
 from dataprep.store.key import key
 from dataprep.store.ranks import mix
 from dataprep.store.spill import write_spill
@@ -184,18 +191,29 @@ def test_a_filter_that_goes_on(tmp_path):
     assert both.enter(keys[1200:]).sum() <= 3
 
 
-def test_rows_are_regrouped():
-    """The same rows, a fixed number at a time, whatever the arrays before."""
-    for sizes in ([], [0], [3, 0, 9, 1], [20], [5, 5], [4, 1, 5]):
-        parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]) if sizes else []
-        found = [one.tolist() for one in membership._regrouped(iter(parts), 5)]
-        assert found == [list(range(at, min(at + 5, sum(sizes)))) for at in range(0, sum(sizes), 5)]
-
-
 KINDS = [  # the stage, whether it cuts, whether it only drops; with annotate, it only adds columns
     (Exact(), False), (Exact(unit="line"), True), (Bloom(), False), (Bloom(unit="paragraph"), True),
     (Bloom(unit="ngram"), True), (SuffixArray(), True), (MinHash(), False), (URLDedup(), False), (SemDeDup(), False),
 ]  # fmt: skip
+
+
+def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
+    """Tables of many files drop and cut what tables of one file do; `verify` finds a lost one, and `prune` all."""
+    rows = [f"page {n % 9} of one\n\nline {n % 4} in \u0641\u0627\u0633\n\nword {n}" for n in range(40)]
+    stages = Exact(unit="line"), MinHash(bands=4, rows=2), Bloom(unit="paragraph")
+    docs, out = laws.dataset_of(tmp_path, rows, parts=3), tmp_path / "several"
+    Pipeline(*stages).run(docs, str(tmp_path / "one"), Serial())
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 3)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 2)
+    Pipeline(*stages).run(docs, str(out), Serial())
+    laws.same_result(tmp_path / "one", out)
+    pieces = sorted(out.glob("steps/*/*.parquet/part-*"))
+    assert len(pieces) > 6
+    assert verify(str(out))[str(out)] == []
+    pieces[1].write_bytes(pieces[1].read_bytes()[:-1])
+    assert [one.file for one in verify(str(out))[str(out)]] == [str(pieces[1].relative_to(out))]
+    prune(Folder(str(out)))
+    assert not [path for path in out.glob("steps/*/*") if path.name != "input"]
 
 
 @pytest.mark.parametrize(("stage", "cuts"), KINDS, ids=lambda value: repr(value)[:24])
@@ -274,6 +292,7 @@ def test_texts_close_up_where_repeats_are_cut(seed):
                 assert span["start"] >= last
                 left, last = left + raw[last : span["start"]], span["end"]
                 if span["duplicate_of"] == NOBODY:
+                    assert not strips
                     assert not raw[span["start"] : span["end"]].decode().strip()
                     assert (span["duplicate_of_start"], span["duplicate_of_end"]) == (0, 0)
                 elif not strips:
@@ -282,3 +301,12 @@ def test_texts_close_up_where_repeats_are_cut(seed):
     _, undecided = close_up(given, batch, strips=True, final=False)
     assert undecided["id"].tolist() in ([], [max(given["id"])] * len(undecided))
     assert len(undecided)
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_rows_are_sorted_by_document_and_byte(n):
+    """As NumPy's `lexsort` has it, for the largest ids and offsets too, and rows of equal places in their order."""
+    rng = np.random.default_rng(n)
+    ids = np.uint64(2**64 - 9) + rng.integers(0, 9, n).astype(np.uint64)
+    start = rng.choice(np.array([0, 1, 7, 2**31, 2**32 - 1]), n)
+    assert by_place(ids, start).tolist() == np.lexsort((start, ids)).tolist()

@@ -62,6 +62,7 @@ SHOWN = {  # some of what a command prints
 def test_commands_run_in_order(page, dataprep, demo, monkeypatch):
     """Every command of the list succeeds beside the samples and pipelines, after a shorter demo."""
     pytest.importorskip("fasttext")
+    pytest.importorskip("kenlm")  # which Python 3.13 does not have
     monkeypatch.setattr(pipeline_file, "load", short_demo)
     (block,) = [b for b in blocks(page, "") if "dataprep run" in b]
     for line in block.strip().splitlines():

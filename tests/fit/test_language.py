@@ -258,7 +258,7 @@ def test_a_killed_replacement_leaves_the_old_preset_or_the_new_one(fitted, tmp_p
     def again():
         return fit_language("mine", reference, wild, out=str(out), replace=True, **other)
 
-    for _ in kills(monkeypatch, made.url, out, again, step=2):
+    for _ in kills(monkeypatch, made.url, out, again, step=5):
         seen.add(known.index(opened(out)))
         assert dp.tools.verify(str(out)) == {str(out): []}
         record = again().record

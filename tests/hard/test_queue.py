@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import multiprocessing
 import os
 import signal
@@ -19,6 +18,7 @@ import dataprep as dp
 import laws
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import ReadError
+from fixtures import disk_store
 from fixtures.small_pipeline import STAGES, TEXTS
 
 WAIT = 120.0
@@ -91,31 +91,35 @@ def test_a_task_ends_when_nobody_wants_its_result(tmp_path):
         assert list(dp.tools.Queue(str(tmp_path / "queue")).map(Slow(str(tmp_path)), range(4))) == [0, 1, 4, 9]
 
 
-def test_a_run_is_the_same_byte_for_byte(tmp_path):
-    """Also one whose Runner was killed: the next run continues with the parts that are finished."""
-    for number in range(5):
-        lines = [json.dumps({"text": text}) + "\n" for text in TEXTS[number::5]]
-        (tmp_path / f"{number}.jsonl").write_text("".join(lines))
-    given = sorted(map(str, tmp_path.glob("*.jsonl")))
-    Pipeline(*STAGES).run(dp.read(given), str(tmp_path / "serial"))
+@pytest.mark.parametrize("store", ["", "disk://"], ids=["folder", "store"])
+def test_a_run_is_the_same_byte_for_byte(tmp_path, monkeypatch, store):
+    """Also one whose Runner and a worker were killed: the next run continues with the parts that are finished.
+
+    In a folder, and in a store, which holds the queue and the result.
+    """
+    Pipeline(*STAGES).run(laws.dataset_of(tmp_path, TEXTS, parts=5), str(tmp_path / "serial"))
     script = tmp_path / "run.py"
     script.write_text(
-        "import sys, dataprep as dp\n"
-        "from fixtures.small_pipeline import STAGES\n"
-        "queue, out, *given = sys.argv[1:]\n"
-        "dp.Pipeline(*STAGES).run(dp.read(given), out, dp.tools.Queue(queue))\n"
+        "import sys, pathlib, dataprep as dp, laws\n"
+        "from fixtures.small_pipeline import STAGES, TEXTS\n"
+        "home, queue, out = sys.argv[1:]\n"
+        "docs = laws.dataset_of(pathlib.Path(home), TEXTS, parts=5)\n"
+        "dp.Pipeline(*STAGES).run(docs, out, dp.tools.Queue(queue))\n"
     )
-    command = [sys.executable, str(script), str(tmp_path / "queue"), str(tmp_path / "queued"), *given]
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
-    env = {**os.environ, "PYTHONPATH": path}
-    with working(tmp_path / "queue", "--workers", "2"):
-        first = subprocess.Popen(command, env=env)
+    queue, out = f"{store}{tmp_path}/queue", f"{store}{tmp_path}/queued"
+    command = [sys.executable, str(script), str(tmp_path), queue, out]
+    path = [disk_store.installed(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
+    with working(queue) as killed, working(queue):
+        first = subprocess.Popen(command)
         until(lambda: first.poll() is not None or any((tmp_path / "queued").rglob("*.json")))
         assert first.poll() is None
-        first.kill()
-        first.wait()
-        subprocess.run(command, env=env, check=True, timeout=WAIT)
+        for process in (first, killed):
+            process.kill()
+            process.wait()
+        subprocess.run(command, check=True, timeout=WAIT)
     laws.same_bytes(tmp_path / "serial", tmp_path / "queued")
+    assert not [path for path in tmp_path.rglob(".dataprep-lease*") if path.parent.name != "serial"]
 
 
 def test_each_run_has_its_own_modules(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 from dataprep.cli.trial import excerpts
 from dataprep.core.model import batch as B
 from dataprep.core.model.stats import StageStats
-from dataprep.history.trials import StageChanges, rehearse
+from dataprep.core.run.trial import Sampled, Trial
+from dataprep.history.trials import StageChanges, StepCost, _Scale, estimate, rehearse
 from dataprep.pipeline_file import load
 
 FILE = """
@@ -108,3 +109,60 @@ def test_warnings_name_no_temporary_folder(tmp_path, caplog) -> None:
     rehearse(load(str(pipeline)))
     assert "out/first and Context are odd" in caplog.messages
     assert logging.getLogger("dataprep").filters == before
+
+
+def test_estimates_consist_of_a_start_and_of_costs_per_part_and_byte() -> None:
+    """From three runs whose costs are exactly of this form, the cost of the whole input follows exactly."""
+
+    def cost(start: float, parts: int, text: int) -> float:
+        return start + 3 * parts + text / 10
+
+    trials = [Trial("out", 1, inputs=[Sampled(1, 9_000.0, text, 40, n)]) for n, text in ((1, 10), (4, 100), (4, 200))]
+    runs = [cost(7, 1, 10), cost(0, 4, 100), cost(0, 4, 200)]
+    scale = _Scale(*trials)
+    assert scale.of(*runs) == pytest.approx(cost(7, 40, 9_000))
+    assert scale.of(0, *runs[1:]) == pytest.approx(cost(0, 40, 9_000))  # of disk, the first run says nothing
+    steps = [StepCost("a", 1, int(run), int(2 * run), run / 2, run, 5) for run in runs]
+    whole = scale.whole(*steps)
+    assert (whole.cpu_seconds, whole.seconds) == pytest.approx((cost(7, 40, 9_000), cost(7, 40, 9_000) / 2))
+    assert whole.most_bytes == pytest.approx(2 * cost(0, 40, 9_000), abs=9)
+    every = [Trial("out", 1, inputs=[Sampled(1, 200.0, 200, 4, 4)]) for _ in range(3)]
+    assert _Scale(*every).of(9.0, 5.0, 5.0) == 9.0  # all was read: the first run is the whole
+
+
+def test_an_estimate_has_the_passes_and_the_files_of_the_run(tmp_path, monkeypatch) -> None:
+    """The beginning of an input is read again, as the input of a run is, and not saved; temporary files count."""
+    import dataprep as dp
+    from dataprep.read import parts
+
+    monkeypatch.setattr(parts, "SMALL_PART_BYTES", 70_000)
+    monkeypatch.setattr("dataprep.read.text.BLOCK", 4_000)
+    rows = (" ".join(f"w{(n // 2 * 97 + i * i) % 5003}" for i in range(60)) for n in range(600))
+    (tmp_path / "docs.txt").write_text("\n".join(rows) + "\n")
+    (tmp_path / "steps.py").write_text(
+        f"import dataprep as dp\n\ndef dedup(out, runner):\n    docs = dp.read({str(tmp_path / 'docs.txt')!r}, "
+        "format='lines')\n    return dp.Pipeline(dp.MinHash()).run(docs, out=out, runner=runner)\n"
+    )
+    found = estimate(load(str(tmp_path / "steps.py")), 20_000).costs[0]
+    dp.Pipeline(dp.MinHash()).run(dp.read(str(tmp_path / "docs.txt"), format="lines"), str(tmp_path / "out"))
+    kept = sum(file.stat().st_size for file in (tmp_path / "out").rglob("*") if file.is_file())
+    assert found.n_passes == 3  # hash, gather, write
+    assert found.disk_bytes == pytest.approx(kept, rel=0.25)
+    shingles = 8 * 56 * 600
+    assert shingles < found.most_bytes - found.disk_bytes < 4 * shingles
+
+
+def test_a_sample_stores_its_share_of_the_shingles() -> None:
+    """So that what is stored, multiplied as the input is, never exceeds the limit of a run."""
+    from dataprep.core.model.part import Part
+    from dataprep.core.model.reader import Slice
+    from dataprep.dedup.minhash import MinHash
+    from dataprep.dedup.near.keys import PartToHash
+    from dataprep.dedup.near.stored_shingles import STORED_BYTES, with_shares
+
+    parts = (Part((Slice("a.txt", 0, 0, None, "a", n_bytes=n),), None) for n in (3, 1))  # type: ignore[arg-type]
+    items = [PartToHash(part, "") for part in parts]
+    sketch = MinHash().sketch
+    for share in (1, 1 / 64):
+        stored = [item.stored for item in with_shares(items, 0, sketch, share)]
+        assert stored == [share * STORED_BYTES * 3 / 4, share * STORED_BYTES / 4]

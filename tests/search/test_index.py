@@ -20,6 +20,8 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index
 from dataprep.search.index import SuffixIndex
+from dataprep.search.shard import KINDS
+from dataprep.store import files, ranges
 
 pytest.importorskip("pydivsufsort")
 
@@ -221,8 +223,6 @@ def test_mistakes_are_sentences(dataset, build, tmp_path):
     for ask in (index.count, index.longest):
         with pytest.raises(PlanError, match="surrogate"):
             ask("x\ud800")
-    with pytest.raises(PlanError, match="local"):
-        SuffixIndex.build(docs, "memory://index")
     with pytest.raises(ReadError, match="no index"):
         SuffixIndex.open(str(tmp_path / "b"))
     with pytest.raises(StaleOutput, match="a different recipe or from different input"):
@@ -268,3 +268,26 @@ def test_input_of_other_content(tmp_path, caplog):
     os.rename(texts, tmp_path / "b.txt")
     with pytest.raises(StaleOutput, match=r"the input file .*b\.txt is new"):
         SuffixIndex.build(dp.read(str(tmp_path / "b.txt")), str(out))
+
+
+def test_index_at_a_url(dataset, build, tmp_path):
+    """An index at a URL has the files of a local one, and finds the same, from few bytes; `longest` is refused."""
+    texts = [f"{n} ماء {n % 7} 水 x{n % 3}" for n in range(200)]
+    url, docs = "memory://index-at-a-url/i", dataset(texts, parts=3)
+    local = build(docs, 2000, str(tmp_path / "i"))
+    there = build(docs, 2000, url)
+    assert len(there.shards) > 2
+    for shard, other in zip(there.shards, local.shards, strict=True):
+        for kind in KINDS:
+            assert ranges.read(shard.url + kind) == ranges.read(other.url + kind)
+    there = SuffixIndex.open(url)
+    for text in ("ماء", "水 x1", "7", "199 ماء", "absent", "ء 3"):
+        assert there.count(text) == local.count(text)
+        assert there.find(text, limit=None) == local.find(text, limit=None)
+        assert [a.tolist() for a in there.documents(text)] == [a.tolist() for a in local.documents(text)]
+    with pytest.raises(PlanError, match="copy it to a local disk"):
+        there.longest("x1")
+    files.remove(there.shards[1].url + ".sa")
+    with pytest.raises(CorruptShard, match="is missing; build the index again"):
+        SuffixIndex.open(url)
+    assert build(docs, 2000, url).count("ماء") == local.count("ماء")

@@ -9,7 +9,7 @@ import xxhash
 
 import dataprep as dp
 from dataprep.errors import ReadError
-from dataprep.store import files, hashes
+from dataprep.store import files, hashes, remote
 
 LINE = b'{"text": "a line of forty-eight bytes, all counted"}\n'
 N = 40_000  # 2 MB: well beyond both ends
@@ -141,7 +141,7 @@ def test_the_sum_that_a_store_states_counts(tmp_path, monkeypatch, store, counts
             """The bytes."""
             return place.open(mode)
 
-    monkeypatch.setattr(files, "fs_of", lambda url: (Store(), url))
+    monkeypatch.setattr(remote, "fs_of", lambda url: (Store(), url))
     place.write_bytes(bytes(300_000))
     url = f"{store}://bucket/a.jsonl"
     stated[name] = "one"

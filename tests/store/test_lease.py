@@ -1,5 +1,7 @@
 """Leases: one writer per output folder, and none that outlives its process."""
 
+import contextlib
+import datetime as dt
 import errno
 import os
 import shutil
@@ -18,7 +20,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
-from dataprep.store import lease
+from dataprep.store import claims, files, lease, remote_lease
 from dataprep.store.lease import NAME, STALE, all_held, held
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -30,6 +32,92 @@ with held(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
+
+
+def of_a_store(out, number, stated, *, age=0.0):
+    """Write the lease of another process into a folder of a store, as of `age` seconds ago."""
+    url = f"{out}/{NAME}.{number}"
+    files.write_json(url, {"machine": claims.machine(), "pid": os.getpid(), "is": "x", **stated})
+    fs, path = files.fs_of(url)
+    fs.store[path].modified -= dt.timedelta(seconds=age)
+
+
+def leases_of(out):
+    return [name for name in claims.listed(out) if name.startswith(NAME)]
+
+
+def test_a_store_has_one_writer():
+    """A run is refused while another one writes; a killed process of this machine is replaced at once."""
+    out = "memory://leases/one"
+    with held(out):
+        with pytest.raises(InUse, match=rf"^{out} is in use by pid {os.getpid()} on host \S+; wait"):
+            lease.writes(lambda out: pytest.fail("two writers"))(out)
+        assert leases_of(out) == [f"{NAME}.1"]
+    of_a_store(out, 1, {"pid": 2**22 + 1})
+    with held(out):
+        assert leases_of(out) == [f"{NAME}.2"]
+    assert leases_of(out) == []
+
+
+@pytest.mark.parametrize("age", [STALE - 5, STALE + 5])
+def test_a_store_tells_the_age_of_the_lease_of_another_machine(age):
+    """By its own clock; a silent one is replaced."""
+    out = f"memory://leases/{age}"
+    of_a_store(out, 4, {"machine": "far boot", "pid": 7}, age=age)
+    if age < STALE:
+        with pytest.raises(InUse, match="by pid 7 on host far; wait"), held(out):
+            pytest.fail("two writers")
+    else:
+        with held(out):
+            assert leases_of(out) == [f"{NAME}.5"]
+    assert leases_of(out) == ([f"{NAME}.4"] if age < STALE else [])
+
+
+def test_an_older_view_of_a_store_gives_way(monkeypatch):
+    """A process that saw a dead lease, which two others have replaced in turn since, is no second writer."""
+    out = "memory://leases/views"
+    of_a_store(out, 1, {"pid": 2**22 + 1})
+    views = [claims.listed(out)]
+    files.remove(f"{out}/{NAME}.1")
+    with held(out):
+        real = claims.listed
+        monkeypatch.setattr(remote_lease, "listed", lambda url: views.pop() if views else real(url))
+        with pytest.raises(InUse), held(out):
+            pytest.fail("two writers")
+        assert leases_of(out) == [f"{NAME}.1"]
+
+
+def test_many_that_begin_at_once_have_one_writer(monkeypatch):
+    """Threads that hold the lease in turns are never two, and no lease is left."""
+    out, one, inside, held_by = "memory://leases/many", threading.Lock(), [], []
+    real = files.create
+
+    def create(url, data):
+        with one:  # as a store does; that of fsspec does not
+            return real(url, data)
+
+    def work():
+        for _ in range(5):
+            with contextlib.suppress(InUse), held(out):
+                inside.append(1)
+                held_by.append(len(inside))
+                inside.pop()
+
+    monkeypatch.setattr(files, "create", create)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(held_by) == {1}
+    assert leases_of(out) == []
+
+
+def test_a_store_that_cannot_be_written_is_one_sentence(monkeypatch):
+    """Before any work."""
+    monkeypatch.setattr(files, "create", lambda url, data: os.open("/none/x", os.O_RDONLY))
+    with pytest.raises(DataprepError, match="^memory://leases/no cannot be written .*; check the URL and the cred"):
+        lease.writes(lambda out: pytest.fail("no lease"))("memory://leases/no")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.model.dataset import open_dataset
 from dataprep.errors import NewerFormat
-from dataprep.store import checksum, files, newer
+from dataprep.store import checksum, files, newer, receipts
 
 TEXTS = [f"document {i % 7} of several words, with some more" for i in range(20)]
 PIPELINE = """
@@ -109,6 +109,15 @@ def test_every_command_stops_or_needs_it_not(dataprep, made, tmp_path, name):
     assert stopped >= WRITERS, stopped
     assert "search" in stopped or folder in ("shards", "tokenizer")  # it writes an index into the Dataset's folder
     assert "why" in stopped or name not in ("run.json", "clean/manifest.json")
+
+
+def test_a_packed_receipt_of_a_newer_format(tmp_path):
+    """As one with a file of its own: nothing is replaced, and it is not read."""
+    made = {f"part-0000{n}.json": {"key": "k", "files": [], "format": n} for n in (1, 2)}
+    receipts.pack(str(tmp_path / "receipts"), made)
+    for reads in (lambda: newer.refuse(str(tmp_path)), lambda: receipts.all_in(str(tmp_path / "receipts"))):
+        with pytest.raises(NewerFormat, match=SAYS):
+            reads()
 
 
 def test_why_does_not_take_the_input_for_unknown(dataprep, made, tmp_path):

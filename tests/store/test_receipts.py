@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -99,8 +100,31 @@ def test_all_whole_finds_any_damage(tmp_path, damage):
         changed.write_bytes(bytes([changed.read_bytes()[0] ^ 1]) + changed.read_bytes()[1:])
     elif damage != "none":
         changed.unlink()
-    assert receipts.all_whole(found) is (damage == "none")
-    assert receipts.all_whole([])
+    assert receipts.all_whole({url: receipts.found(url) for url in found}) is (damage == "none")
+    assert receipts.all_whole({})
+
+
+def test_packed_receipts_are_those_that_were_written(done):
+    """Under the same URLs; a file of its own is newer; a changed or missing byte is noticed, and costs two at most."""
+    home, receipt, record = done
+    folder, packed = files.join(home, "receipts"), Path(home, "receipts", receipts.PACKED)
+    found = {files.join(folder, f"{n}.json"): {**record, "n": n, "text": '\u0641\n"x\u2028'[: n + 1]} for n in range(4)}
+    receipts.pack(folder, {files.name_of(url): one for url, one in found.items()})
+    os.unlink(receipt)
+    assert list(receipts.all_in(folder).items()) == list(found.items())
+    assert receipts.all_whole(receipts.all_in(folder))
+    files.write_state(files.join(folder, "1.json"), {**record, "n": 7})
+    assert [one["n"] for one in receipts.all_in(folder).values()] == [0, 7, 2, 3]
+    os.unlink(files.join(folder, "1.json"))
+    data = packed.read_bytes()
+    ends = [at for at, byte in enumerate(data) if byte == ord("\n")]
+    for at in sorted({*range(0, len(data), 23), *ends}):
+        for other in (data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :], data[:at]):
+            packed.write_bytes(other)
+            now = receipts.all_in(folder)
+            assert now.pop(str(packed), 0) is None
+            assert now.items() <= found.items()
+            assert len(now) >= 2 or len(other) < len(data)
 
 
 HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": [1]}', b'{"key": "key", "files": null}',

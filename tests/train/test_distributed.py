@@ -130,8 +130,9 @@ def packed(config):
 def pair(masked, packed, shards, tmp_path_factory):
     """Runs of two processes (PAIR): the folder, and what each process returned, by name of the run."""
     home = tmp_path_factory.mktemp("pair")
-    ended = together(PAIR, [str(home), str(masked.path), json.dumps(packed.to_dict()), str(shards.path)])
-    assert [code for code, _ in ended] == [0, 1], ended
+    words = [home, masked.path, json.dumps(packed.to_dict()), shards.path]
+    ended = together(PAIR, words, home / "said")
+    assert [code for code, *_ in ended] == [0, 1], ended
     return home, [json.loads((home / f"done-{rank}.json").read_text()) for rank in (0, 1)]
 
 

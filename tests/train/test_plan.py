@@ -60,7 +60,7 @@ def test_cards() -> None:
     """More memory holds more rows, less than the card has; the time falls with the MFU; recomputing saves memory."""
     config = replace(PRESETS["gemma3-small"], micro_batch="auto", steps=10)
     cost = training_cost(config, 50_257, 10**9)
-    found = {card: cost.on(card, 0.4) for card in MEMORY}
+    found = {on.card: on for on in cost.on_each(0.4)}
     rows = [found[card].rows for card in sorted(MEMORY, key=MEMORY.get)]
     assert rows == sorted(rows)
     assert all(on.n_bytes < MEMORY[card] and config.batch % on.rows == 0 for card, on in found.items())

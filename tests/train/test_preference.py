@@ -3,10 +3,6 @@
 # ruff: noqa: N803, N806 - the shape letters are capitals
 import json
 import math
-import os
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +19,7 @@ from dataprep.train.data.sets import training_rows  # noqa: E402
 from dataprep.train.distributed import ALONE  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
 from dataprep.train.preference import Preference, settings_for  # noqa: E402
+from processes import together  # noqa: E402
 from runs import SPEEDS  # noqa: E402
 
 VOCAB, EOT = 97, 96
@@ -236,37 +233,28 @@ def test_what_is_no_pair_is_refused(sets, base, tuning, tmp_path):
 
 RANK = """
 import json, sys
+from dataprep.errors import DataprepError
 from dataprep.train import TrainConfig, train
-chosen, rejected, base, out, config = sys.argv[1:]
-result = train({"chosen": chosen, "rejected": rejected}, out=out, config=TrainConfig.from_dict(json.loads(config)),
-               init_from=base, quiet=True)
-print(json.dumps([result.loss, result.val_loss]))
+chosen, rejected, base, home, *configs = sys.argv[1:]
+for name, config in zip(("pair", "odd"), configs):
+    try:
+        result = train({"chosen": chosen, "rejected": rejected}, out=f"{home}/{name}", init_from=base, quiet=True,
+                       config=TrainConfig.from_dict(json.loads(config)))
+        print(json.dumps([result.loss, result.val_loss]))
+    except DataprepError as e:
+        print(e)
 """
 
 
 def test_two_processes_learn_what_one_learns(sets, base, tuning, tmp_path):
     """Pairs are divided among them, and both have the validation loss; a batch that would part pairs is refused."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = str(s.getsockname()[1])
-
-    def both(name, config):
-        words = (sets["chosen"].path, sets["rejected"].path, base, tmp_path / name, json.dumps(config.to_dict()))
-        given = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        pair = [
-            subprocess.Popen(
-                [sys.executable, "-c", RANK, *map(str, words)], env={**given, "RANK": rank, "LOCAL_RANK": rank},
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for rank in "01"
-        ]  # fmt: skip
-        return [process.communicate(timeout=300) for process in pair]
-
+    configs = [json.dumps(how.to_dict()) for how in (tuning, replace(tuning, batch=6, micro_batch=None))]
     alone = train(sets_in_order(sets), out=tmp_path / "alone", config=tuning, init_from=base, quiet=True)
-    for out, err in both("pair", tuning):
-        assert json.loads(out.splitlines()[-1]) == pytest.approx([alone.loss, alone.val_loss], rel=1e-3), err
-    for _, err in both("odd", replace(tuning, batch=6, micro_batch=None)):
-        assert "batch=6 must have an even number of rows for each of 2 processes; change it" in err
+    words = (sets["chosen"].path, sets["rejected"].path, base, tmp_path, *configs)
+    for _, out, err in together(RANK, words, tmp_path / "said"):
+        pair, odd = out.splitlines()[-2:]
+        assert json.loads(pair) == pytest.approx([alone.loss, alone.val_loss], rel=1e-3), err
+        assert "batch=6 must have an even number of rows for each of 2 processes; change it" in odd
 
 
 def sets_in_order(sets):

@@ -117,10 +117,10 @@ def pair(shards, settings, alone, tmp_path_factory):
     """Runs of two processes: the folder, and what each of them counted."""
     home = tmp_path_factory.mktemp("pair")
     os.symlink(alone / "taken", home / "taken")
-    words = [str(home), str(shards.path), json.dumps(settings.to_dict())]
-    ended = together(RUNS, words)
-    assert [code for code, _ in ended] == [7, 7], ended  # the last run is killed
-    assert together(AGAIN, [str(home / "killed"), *words[1:]]) == [(0, ""), (0, "")]
+    words = [home, shards.path, json.dumps(settings.to_dict())]
+    ended = together(RUNS, words, home / "said")
+    assert [code for code, *_ in ended] == [7, 7], ended  # the last run is killed
+    assert together(AGAIN, [home / "killed", *words[1:]], home / "again") == [(0, "", "")] * 2
     return home, [json.loads((home / f"done-{rank}.json").read_text()) for rank in (0, 1)]
 
 
@@ -149,8 +149,8 @@ def test_divided_moments_in_buckets_learn_what_plain_sums_learn(pair, alone):
 
 def test_three_processes_have_parts_of_unequal_size(shards, settings, tmp_path):
     """Bit for bit what three processes with undivided moments learn, whose sums are in the same order."""
-    ended = together(RUNS, [str(tmp_path), str(shards.path), json.dumps(settings.to_dict())], ranks=3)
-    assert [code for code, _ in ended] == [0] * 3, ended
+    ended = together(RUNS, [tmp_path, shards.path, json.dumps(settings.to_dict())], tmp_path / "said", ranks=3)
+    assert [code for code, *_ in ended] == [0] * 3, ended
     assert_close_run(tmp_path / "plain", tmp_path / "divided")
     held = [json.loads((tmp_path / f"done-{rank}.json").read_text())["held"] for rank in range(3)]
     assert held[0] > held[2]

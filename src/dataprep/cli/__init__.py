@@ -78,6 +78,6 @@ def _stopped() -> str:
     folder = next((one for one in stopped_in() if files.is_dir(one)), None)
     if folder is None:  # as of a dry run
         return "stopped; nothing was saved"
-    n = len(Folder(folder).unfinished.receipts())
+    n = Folder(folder).unfinished.n_done
     parts = f" ({counted(n, 'part')})" if n else ""
     return f"stopped; finished work is kept in {folder}{parts}, and the same command resumes"

@@ -137,7 +137,8 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
         "steps": [
             {
                 "step": cost.step, "passes": cost.n_passes, "disk_bytes": cost.disk_bytes,
-                "seconds": cost.seconds / workers, "peak_bytes": cost.peak_bytes,
+                "most_bytes": cost.most_bytes, "seconds": cost.seconds / workers,
+                "cpu_seconds": cost.cpu_seconds, "peak_bytes": cost.peak_bytes,
             }
             for cost in found.costs
         ],
@@ -151,17 +152,14 @@ def of_trainings(found: Sequence[tuple[str, TrainingCost]], mfu: float) -> list[
 
     - mfu: the share of a GPU's peak operations per second that is assumed.
     """
-    from dataprep.train.plan import MEMORY
-
     rows = []
     for step, cost in found:
-        cards = {name: cost.on(name, mfu) for name in MEMORY}
         rows.append({
             "step": step, "parameters": cost.parameters, "steps": cost.steps, "tokens": cost.tokens,
             "passes": cost.epochs, "flops": cost.flops, "state_bytes": cost.state_bytes, "row_bytes": cost.row_bytes,
             "mfu": mfu,
-            "cards": [{"card": name, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
-                       "seconds": on.seconds} for name, on in cards.items()],
+            "cards": [{"card": on.card, "fits": on.rows is not None, "rows": on.rows, "bytes": on.n_bytes,
+                       "seconds": on.seconds} for on in cost.on_each(mfu)],
         })  # fmt: skip
     return rows
 

@@ -139,6 +139,9 @@ PANELS: dict[str, tuple[Listed, ...]] = {
     "Maintenance": (
         Listed("verify", "tokens", "verify", help=
                "Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."),
+        Listed("materialize", "runs", "materialize", help=
+               'Write the documents of a view (`layout="view"`) into its folder, so that it no longer needs its '
+               "input."),
         Listed("prune", "runs", "prune", help=
                "Delete the inputs and verdicts that deduplications saved; `dataprep why` then cannot show dropped "
                "texts."),

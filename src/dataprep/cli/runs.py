@@ -73,6 +73,19 @@ def _print_result(console: Console, result: Any) -> None:
         console.print(escape(str(result)), highlight=False, soft_wrap=True)
 
 
+def materialize(
+    folder: Annotated[str, typer.Argument(help='A sealed Dataset that was made with layout="view".')],
+    workers: Workers = 1,
+) -> None:
+    """Write the documents of a view (`layout="view"`) into its folder, so that it no longer needs its input.
+
+    The files are those that the same Pipeline writes without layout="view".
+    """
+    from dataprep.core.run.materialize import materialize as copy
+
+    say(str(copy(folder, runner_of(workers))))
+
+
 def prune(
     folder: RunFolder,
     all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import PurePath
 from typing import Annotated, Any
 
 import typer
@@ -186,7 +185,7 @@ def _piece(token: bytes | str) -> str:
 
 def _print_hint(console: Console, shards: Any, id_: int) -> None:
     """Print the command that shows more, if the shards are in the folder of a run."""
-    home = str(PurePath(shards.path).parent)
+    home = Folder(str(shards.path)).parent.url
     if any(Folder(files.join(home, name)).is_dataset for name in files.listdir(home)):
         console.print(f"[dim]details:[/] dataprep why {escape(home)} {show_id(id_)}", soft_wrap=True)
 

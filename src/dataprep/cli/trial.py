@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import DataprepError, PlanError, counted
 from dataprep.experiment.cost import duration
+from dataprep.history.cluster import Cluster, Forecast, forecast
 from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, Training, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
@@ -46,24 +48,44 @@ def plan(
     mfu: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Share of a GPU's peak operations per second that a training uses.")
     ] = 0.4,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Forecast a run on this number of cores, of any number of machines.")
+    ] = None,
+    input_bytes: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Text in the forecast's input, such as 100TB.")
+    ] = None,
+    preempted: Annotated[float, typer.Option(min=0.0, max=60.0, help="How often a core is lost per hour.")] = 0.0,
+    latency_ms: Annotated[float, typer.Option(min=0.0, help="Time per request; about 20 on an object store.")] = 0.0,
+    core_hour: Annotated[float, typer.Option(min=0.0, help="Price of a core per hour.")] = 0.0,
+    million_requests: Annotated[float, typer.Option(min=0.0, help="Price of a million requests.")] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Estimate peak memory, disk, passes and time of a run, by running it on a sample."""
+    if cores is None and (input_bytes or preempted or latency_ms or core_hour or million_requests):
+        msg = "--input-bytes, --preempted, --latency-ms and prices are for a forecast; add --cores"
+        raise PlanError(msg)
     allowed = machine_memory() if memory is None else parse_bytes(memory)
     console = Screen()
     with only_json(as_json), console.status("running a sample"):
         steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
         found = estimate(steps, sample_mb << 20)
     trainings = [(one.step, _training_cost(one)) for one in found.trainings if find_spec("torch")]
+    size = found.text_bytes if input_bytes is None else parse_bytes(input_bytes)
+    cluster = None if cores is None else Cluster(cores, preempted=preempted, latency=latency_ms / 1000)
+    ahead = None if cluster is None else forecast(found, size, cluster)
+    price = ahead.price(cluster, core_hour, million_requests) if ahead and cluster else 0.0
     if as_json:
-        print_json(of_estimate(found, workers, allowed, WORKER_BYTES) | {"trainings": of_trainings(trainings, mfu)})
+        shown = of_estimate(found, workers, allowed, WORKER_BYTES) | {"trainings": of_trainings(trainings, mfu)}
+        more = {"cores": cores, "text_bytes": size, **asdict(ahead), "price": price} if ahead else {}
+        print_json(shown | ({"forecast": more} if more else {}))
         return
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
     console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
-    table = table_of("step", "passes", "disk MB", "minutes", "peak MB")
+    table = table_of("step", "passes", "disk MB", "at most MB", "time", "CPU time", "memory MB")
     for cost in found.costs:
-        table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
-                      f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
+        sizes = (f"{n / 1e6:,.1f}" for n in (cost.disk_bytes, cost.most_bytes))
+        times = map(duration, (cost.seconds / workers, cost.cpu_seconds))
+        table.add_row(cost.step, f"{cost.n_passes}", *sizes, *times, f"{cost.peak_bytes / 1e6:,.0f}")
     console.print(table)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:
@@ -71,6 +93,8 @@ def plan(
         _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
     for step, training in trainings:
         _print_training(console, step, training, mfu)
+    if ahead and cluster:
+        _print_forecast(console, ahead, size, cluster, price)
     out = files.join("out", files.name_of(what[0]).removesuffix(".py"))
     if what[0].endswith(".py") and (finished := _finished(out)):
         names, stored = ", ".join(finished), decimal(sum(finished.values()))
@@ -78,6 +102,26 @@ def plan(
         console.print(f"{line}; this is the estimate of a whole run", highlight=False, markup=False)
         line = f"the result that it replaces is kept until the new one is complete: up to {stored} of disk in addition"
         console.print(line, highlight=False, markup=False)
+
+
+def _print_forecast(console: Console, ahead: Forecast, size: int, cluster: Cluster, price: float) -> None:
+    """Print what a run on many cores takes."""
+    table = table_of(f"{decimal(size)} on {counted(cluster.cores, 'core')}", "about")
+    table.add_row("elapsed time", duration(ahead.seconds))
+    table.add_row("  of which one process works alone", duration(ahead.alone_seconds))
+    table.add_row("core-hours of work", f"{ahead.core_seconds / 3600:,.1f}")
+    for name, n in (("tasks", ahead.tasks), ("files opened", ahead.opens), ("requests of a store", ahead.requests)):
+        table.add_row(name, f"{n:,.3g}" if n >= 1e6 else f"{n:,.0f}")
+    for name, n_bytes in (
+        ("read and written", ahead.n_bytes), ("memory of a task", ahead.task_bytes),
+        ("memory of the process that joins duplicates", ahead.alone_bytes),
+    ):  # fmt: skip
+        table.add_row(name, decimal(int(n_bytes)))
+    if price:
+        table.add_row("price", f"{price:,.2f}")
+    console.print(table)
+    console.print("the forecast is an extrapolation from the sample: docs/cluster.md states how far it was checked",
+                  highlight=False)  # fmt: skip
 
 
 def _training_cost(training: Training) -> TrainingCost:

@@ -15,7 +15,7 @@ from .options import Memory, Workers, say
 
 
 def work(
-    queue: Annotated[str, typer.Argument(metavar="DIR", help="The folder of the queue; all machines must see it.")],
+    queue: Annotated[str, typer.Argument(metavar="DIR", help="The queue's folder or URL; all machines must see it.")],
     workers: Workers = 1,
     memory: Memory = None,
     idle: Annotated[

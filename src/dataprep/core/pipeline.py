@@ -24,6 +24,7 @@ from .run.runner import Runner
 from .run.workers import guard
 
 CODECS = ("zstd", "lz4", "none")
+LAYOUTS = ("copy", "view")
 
 
 class Pipeline:
@@ -35,12 +36,17 @@ class Pipeline:
         codec: the compression of the result's Parquet files: "zstd"; "lz4", which is slightly faster but makes larger
             files; or "none". The documents are the same, but `run` treats a result with another codec as a different
             result.
+        layout: "copy" saves the documents. "view" saves only their ids, and columns that stages added: their texts are
+            read from the input, which must remain unchanged (`dp.tools.materialize` makes it a copy). PlanError is
+            raised if a stage changes texts or hides the input.
 
     >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
     """
 
-    def __init__(self, *stages: Stage | Estimator, codec: str = "zstd") -> None:
+    def __init__(self, *stages: Stage | Estimator, codec: str = "zstd", layout: str = "copy") -> None:
         require(codec in CODECS, f"codec={codec!r} must be one of {', '.join(map(repr, CODECS))}")
+        require(layout in LAYOUTS, f"layout={layout!r} must be one of {', '.join(map(repr, LAYOUTS))}")
+        require(layout == LAYOUTS[0] or codec == CODECS[0], f"codec={codec!r} has no effect on a view; leave it out")
         for stage in stages:
             if not isinstance(stage, (Stage, Estimator)):
                 msg = f"{stage!r} is not a stage; pass stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
@@ -48,15 +54,17 @@ class Pipeline:
             if is_dataclass(stage) and not type(stage).__dataclass_params__.frozen:
                 msg = f"{type(stage).__name__} must be frozen, since workers get copies; write @dataclass(frozen=True)"
                 raise PlanError(msg)
-        self.stages, self.codec = stages, codec
+        self.stages, self.codec, self.layout = stages, codec, layout
 
     def __repr__(self) -> str:
         codec = [] if self.codec == CODECS[0] else [f"codec={self.codec!r}"]
-        return f"Pipeline({', '.join([*map(repr, self.stages), *codec])})"
+        layout = [] if self.layout == LAYOUTS[0] else [f"layout={self.layout!r}"]
+        return f"Pipeline({', '.join([*map(repr, self.stages), *codec, *layout])})"
 
     def plan(self, docs: Dataset, out: str, runner: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        return Plan.of(docs, self.stages, out, context_of(runner), None if self.codec == CODECS[0] else self.codec)
+        codec = self.layout if self.layout != LAYOUTS[0] else None if self.codec == CODECS[0] else self.codec
+        return Plan.of(docs, self.stages, out, context_of(runner), codec)
 
     def run(
         self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False,

@@ -16,9 +16,9 @@ from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_re
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.context import reserve, trial_of
 from dataprep.core.run.passes import table_once
-from dataprep.core.run.runner import Runner
+from dataprep.core.run.runner import WORKER_BYTES, Runner, memory_of
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
-from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
+from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, SetBits, count, document_keys, ngram_keys
 from dataprep.dedup.spans.forms import FORMS
 from dataprep.errors import require
 from dataprep.store import files, receipts
@@ -35,6 +35,8 @@ UNITS = ("document", "paragraph", "ngram")
 MIN_CAPACITY = 1000
 MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # factor on the counted keys: too small in one run of three million
 ALARM = 1.1  # times the stated rate
+PIECE_BYTES = 256 << 20  # of a filter that does not fit into memory
+MAX_PIECES = 256  # files that are read at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +75,10 @@ class Bloom(Deduplication):
     are added to the filter. A line of fewer than `ngram` words is removed only together with its whole document; a
     document that has only such lines is kept.
 
-    The filter stores bits, not ids, so the table of dropped documents does not name the earlier document. The filter is
-    held in one process, and needs 19.2 bits of memory per unit at an error rate of 1e-4. `fit` raises PlanError if the
-    Runner allows less memory. The filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with
+    The filter stores bits, not ids, so the table of dropped documents does not name the earlier document. The filter
+    needs 19.2 bits of memory per unit at an error rate of 1e-4, in one process. If the Runner allows less memory, the
+    filter is filled in pieces of 256 MiB, with the same result. For n-grams, `fit` raises PlanError instead, since each
+    decision depends on earlier ones. The filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with
     `pybloom_live.BloomFilter.fromfile` (see `bloom_hashes`).
     """
 
@@ -135,7 +138,7 @@ class Bloom(Deduplication):
         """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
-        facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), [SaveKeys])
+        facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), [SaveKeys, SetBits])
         if facts["measured_rate"] > ALARM * self.error_rate:
             log.warning("Bloom: the filter is too full: its false-positive rate is %.2g, above error_rate=%.2g",
                         facts["measured_rate"], self.error_rate)  # fmt: skip
@@ -177,7 +180,11 @@ class Bloom(Deduplication):
         counted = {name: sum(s[name] for s in saved[joined.n_old :]) for name in ("documents", "keys")}
         counted |= {"distinct": round(distinct), "filter_key": self._filter_key}
         counted |= {"filters": len(filters)} if filters else {}
-        look = LookUp(out, url, self.unit, self.threshold, size, joined, filters)
+        piece, set_ = self._piece(size, runner), []
+        if piece:
+            task = SetBits(out, made_by, size, piece, len(joined.docs.parts), filters)
+            set_ = list(runner.map(task, range(-(-size.n_bytes // piece)), "Bloom: set bits"))
+        look = LookUp(out, url, self.unit, self.threshold, size, joined, filters, tuple(set_))
         return counted | next(iter(runner.map(look, [0], "Bloom: look up")))
 
     def _size(self, distinct: float, runner: Runner) -> FilterSize:
@@ -193,7 +200,16 @@ class Bloom(Deduplication):
 
     def _reserve(self, n_bytes: int, runner: Runner, *, grows: bool) -> None:
         what = f"the filter of Bloom(unit={self.unit!r})"
-        reserve(runner, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
+        if self.unit == "ngram":
+            reserve(runner, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
+        elif trial_of(runner):
+            reserve(runner, n_bytes, what, "it is filled in pieces, and the keys are read once per piece", grows=grows)
+
+    def _piece(self, size: FilterSize, runner: Runner) -> int:
+        """Return the number of bytes of a piece of the filter; 0 if the whole filter fits into memory."""
+        if self.unit == "ngram" or trial_of(runner) or size.n_bytes + WORKER_BYTES <= memory_of(runner):
+            return 0
+        return max(PIECE_BYTES, -(-size.n_bytes // MAX_PIECES))
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""

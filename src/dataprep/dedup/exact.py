@@ -66,10 +66,11 @@ class Exact(Deduplication):
     cut.
 
     The table of dropped documents names the copy that was kept. In the table of cuts, the row of a unit names the
-    unit's first occurrence. White space that is cut next to a unit has its own row, without a first occurrence.
+    unit's first occurrence, and includes white space that is cut next to the unit; if normalize=None, this white space
+    has its own row, without a first occurrence.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     unit: str = "document"
     normalize: str | None = "auto"

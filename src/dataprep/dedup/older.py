@@ -191,6 +191,8 @@ class Joined:
 
     def spans(self, rows: npt.NDArray[Any]) -> pa.RecordBatch:
         """Return the SPANs of new documents as rows of a table of spans to cut, with the documents' own ids."""
+        if not self.folders:
+            return span_rows(rows)
         rows = self.new(rows).copy()
         homes, rows["duplicate_of"] = self.place(rows["duplicate_of"])
         rows["id"] -= self.first_new

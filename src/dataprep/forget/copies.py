@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep.core.model.batch import Ids, union
+from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import JOINED, read_tables
 from dataprep.core.output.layout import DROPS, Folder
-from dataprep.store import files
 
 CONVERSATION = "conversation"  # the column of `Turns`
 
@@ -56,12 +55,8 @@ def windows_of_same(folder: Folder, ids: Ids) -> Ids:
 
     - folder: the Dataset of the windows.
     """
-    rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
-    for shard in folder.sealed.shards:
-        with files.open_arrow(folder.path(shard.name)) as f:
-            parquet = pq.ParquetFile(f)
-            if CONVERSATION in parquet.schema_arrow.names:
-                rows.append(parquet.read(["id", CONVERSATION]))
+    docs = open_dataset(folder.url)
+    rows = list(docs.batches(["id", CONVERSATION])) if CONVERSATION in docs.columns else []
     conversations = union(t[CONVERSATION].filter(_is_in(t["id"], ids)).to_numpy() for t in rows)
     return union(t["id"].filter(_is_in(t[CONVERSATION], conversations)).to_numpy() for t in rows)
 

@@ -22,6 +22,7 @@ from dataprep.core.model.describe import FORGET
 from dataprep.core.model.part import Sealed
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.view import KEY as VIEWED
 from dataprep.core.output import owned
 from dataprep.core.output.commit import Work
 from dataprep.core.output.forget_list import REASON
@@ -93,10 +94,13 @@ def remove_examples(folder: Folder, ids: Ids, forgotten: str | None) -> None:
     - forgotten: the hash of all ids on the folder's list, which the records state.
     """
     owned.remove(folder.url, [DATA, UNFINISHED, REPLACED])
-    for url in folder.receipts():
-        receipt = Receipt.of(receipts.read(url), url)
-        if (stats := _without_examples(receipt.stats, ids)) != receipt.stats:
-            replace(receipt, stats=stats).save(url)
+    old = {url: Receipt.of(receipts.stated(record, url), url) for url, record in folder.receipts().items()}
+    new = {url: replace(one, stats=_without_examples(one.stats, ids)) for url, one in old.items()}
+    if files.exists(folder.path(RECEIPTS, receipts.PACKED)):
+        receipts.pack(folder.path(RECEIPTS), {files.name_of(url): one.record() for url, one in new.items()})
+    else:
+        for url in (url for url in new if new[url] != old[url]):
+            new[url].save(url)
     record = folder.record
     assert record is not None, "it was pruned"
     replace(record, stats=_without_examples(record.stats, ids), forgotten=forgotten).save(folder.path(PRUNED))
@@ -137,10 +141,10 @@ def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) ->
             (field.name, "dictionary" if group.column(i).has_dictionary_page else str(field.type))
             for i, field in enumerate(parquet.schema_arrow)
         ]
-        schema = parquet.schema_arrow
+        schema, stated = parquet.schema_arrow, (parquet.metadata.metadata or {}).get(VIEWED, b"").decode()
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
     flow = Flow(_kept(reader.read(Slice(old, 0), None), ids, removed))
-    facts = write_shard(flow, new, codec, schema, most=math.inf)
+    facts = write_shard(flow, new, codec, schema, math.inf, stated)
     last, (size, digest) = facts.get("last_id"), files.stored(new)
     return replace(
         shard, name=name, docs=facts["docs"], bytes=facts["bytes"], content=facts["content"],
@@ -207,8 +211,8 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
     pairs = list(zip(old.shards, new.shards, strict=True))
     now = {was.name: shard for was, shard in pairs}
     names = {was.name: shard.name for was, shard in pairs} | {was.drops: shard.drops for was, shard in pairs}
-    for url in Folder(work.out).receipts():
-        receipt = Receipt.of(receipts.read(url), url)
+    for url, record in Folder(work.out).receipts().items():
+        receipt = Receipt.of(receipts.stated(record, url), url)
         shards = tuple(_written(one, now.get(one.name)) for one in receipt.shards)
         made = tuple(_stored(work, one, names) for one in receipt.files)
         changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))

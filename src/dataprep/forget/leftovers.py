@@ -36,7 +36,8 @@ def _signatures(folder: Folder) -> Iterator[str]:
     for step in folder.steps:
         for name in files.listdir(step.url):
             url = step.path(name)
-            if name != INPUT and (files.is_dir(url) or name == "index.json"):
+            is_work = files.is_dir(url) and not url.endswith(".parquet")  # which is a table of many files
+            if name != INPUT and (is_work or name == "index.json"):
                 owned.remove(step.url, [name])
                 yield f"{url} (signatures and other work files of a deduplication)"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dataprep.core.output import owned
 from dataprep.core.output.layout import (
@@ -122,7 +123,7 @@ def home_of_step(folder: Folder) -> Folder:
 
 def _files_of(folder: Folder, damaged: str) -> list[str]:
     """Return the paths in a folder of the files to remove: the damaged file, and files that were made with it."""
-    if damaged == MANIFEST:
+    if damaged in (MANIFEST, f"{RECEIPTS}/{receipts.PACKED}"):  # of which the next run uses the lines that are whole
         return []
     kind, _, rest = damaged.partition("/")
     if kind == STEPS:  # of a step, all but its saved input, which is a Dataset of its own
@@ -133,16 +134,15 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
     shards = (folder.record or folder.sealed).shards
     part = next((one.drops for one in shards if damaged in (one.name, one.drops, one.cuts)), damaged)
     paths = {path for one in shards if one.drops == part for path in (one.name, one.drops, one.cuts) if path}
-    stating = [url for url in folder.receipts() if _states(folder, url, paths)]
+    stating = [url for url, record in folder.receipts().items() if _states(folder, url, record, paths)]
     return [*paths, *(files.join(RECEIPTS, files.name_of(url)) for url in stating)]
 
 
-def _states(folder: Folder, url: str, paths: set[str]) -> bool:
+def _states(folder: Folder, url: str, record: dict[str, Any] | None, paths: set[str]) -> bool:
     """Return whether a receipt states one of the files, and no shard from which `forget` removed documents.
 
     A receipt with such a shard is kept: it is void without its files, and states the hash on which keys depend.
     """
-    record = receipts.found(url)
     if record is None or any(one.get("sealed") for one in record.get("shards", ())):
         return False
     stated = [receipts.resolved(url, one["name"]) for one in record["files"]]

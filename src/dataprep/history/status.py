@@ -161,7 +161,7 @@ def _dataset(folder: Folder) -> tuple[str, dict[str, Any]]:
         return DONE, totals
     work = folder if begun is None else folder.unfinished  # without work, a manifest was lost or removed
     recipe = begun or folder.recipe
-    done = {"done": len(work.receipts()), "of": None if recipe is None else recipe.parts}
+    done = {"done": work.n_done, "of": None if recipe is None else recipe.parts}
     return UNFINISHED, {**totals, **done, "progress": progress(folder, done["of"])}
 
 

@@ -1,15 +1,13 @@
 """Run the steps of a pipeline file on a sample: `estimate` memory, disk and time, or `rehearse` drops and changes.
 
 The steps run on a few megabytes spread over the parts of every input, in a temporary folder; nothing else is written.
-`rehearse` compares each document before and after every stage. `estimate` first runs a smaller sample, which compiles
-the kernels, so that compilation is not included in the time. Disk and time are multiplied by the ratio of the input's
-text to the sample's text. Memory is the peak of the run on the sample; it is not multiplied, because every stage works
-in batches and bounded partitions. Memory that one process reserves for the whole input, for example for a Bloom filter,
-is multiplied and reported separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
-
-This was measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, and a sample of
-16 MB. The estimated and the actual values were: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB,
-peak memory 481 and 474 MB.
+`rehearse` compares each document before and after every stage. `estimate` runs the steps three times: on the beginning
+of one part, and on two samples of the same parts, the second of which has twice as much text. The first run gives the
+time of first calls, and the others the time and disk space per part and per byte of text, of which those of the whole
+input consist. Memory is the peak of the last run; it is not multiplied, because every stage works in batches and
+bounded partitions. Memory that one process reserves for the whole input, for example for a Bloom filter, is multiplied
+and reported separately. Time is that of the processor, multiplied by the ratio of elapsed time to processor time in the
+last run. docs/cost.md compares estimates with runs.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,7 +34,7 @@ from dataprep.core.model.part import Part
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.context import Context
 from dataprep.core.run.runner import Serial
-from dataprep.core.run.trial import PlannedTraining, Reserved, Trial, Untrained
+from dataprep.core.run.trial import PlannedTraining, Reserved, Trial, TriedPass, Untrained
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.store.ranks import mix
@@ -47,7 +45,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SAMPLE_BYTES = 16 << 20
-WARM_BYTES = 1 << 20
+COLD_BYTES = 1 << 20
 MAX_VALUES = 1000  # different values that are counted per added column
 TRAIN = "train"
 UNTRIED = (TRAIN, "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
@@ -59,15 +57,19 @@ class StepCost:
 
     Attributes:
         n_passes: the number of passes over documents.
-        disk_bytes: the size of the files that the step writes.
+        disk_bytes: the size of the files that the step writes and keeps.
+        most_bytes: the size of its files, including temporary ones, when it is largest.
         seconds: duration.
+        cpu_seconds: the time of the processor.
         peak_bytes: peak of memory.
     """
 
     step: str
     n_passes: int
     disk_bytes: int
+    most_bytes: int
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
 
 
@@ -100,6 +102,8 @@ class Estimate:
         reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
             needed simultaneously.
         trainings: the trainings of the steps named train.
+        passes: the passes of the trial on the sample.
+        between: the CPU time between passes, in seconds per byte of text.
     """
 
     stored_bytes: int
@@ -108,6 +112,8 @@ class Estimate:
     costs: tuple[StepCost, ...]
     reserved: tuple[Reserved, ...] = ()
     trainings: tuple[Training, ...] = ()
+    passes: tuple[TriedPass, ...] = ()
+    between: float = 0.0
 
     @property
     def peak_bytes(self) -> int:
@@ -125,30 +131,90 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
     tried = [step for step in steps if step.name not in UNTRIED]
     trained = [step for step in steps if step.name == TRAIN]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
-        _try(tried, [], files.join(folder, "warm"), min(WARM_BYTES, sample_bytes))
-        return _try(tried, trained, files.join(folder, "sample"), sample_bytes)
+        cold = Trial(files.join(folder, "cold"), min(COLD_BYTES, sample_bytes), most_parts=1)
+        small = Trial(files.join(folder, "small"), sample_bytes // 2)
+        with _renamed(None):  # the last run logs all warnings
+            costs = [_tried(tried, trial)[0] for trial in (cold, small)]
+        large = Trial(files.join(folder, "large"), max(sample_bytes, 2 * sum(one.sample for one in small.inputs)))
+        last, results = _tried(tried, large)
+        stored, text, sample = (sum(getattr(one, n) for one in large.inputs) for n in ("stored", "text", "sample"))
+        scale = _Scale(cold, small, large)
+        whole = tuple(map(scale.whole, *costs, last))
+        alone = [
+            sum(cost.cpu_seconds for cost in some) - sum(one.seconds for one in trial.passes)
+            for some, trial in ((costs[1], small), (last, large))
+        ]
+        more = scale.texts[2] - scale.texts[1]
+        between = max(0.0, alone[1] - alone[0]) / more if more > 0 else max(0.0, alone[1]) / max(1, sample)
+        found = (_training(step, results, large.out, text / max(1, sample)) for step in trained)
+        trainings = tuple(one for one in found if one is not None)
+    passes = _growing(small.passes, large.passes, scale.texts[2] / more) if more > 0 else tuple(large.passes)
+    return Estimate(int(stored), int(text), int(sample), whole, tuple(large.reserved), trainings, passes, between)
 
 
-def _try(
-    steps: list[pipeline_file.Step], trained: Sequence[pipeline_file.Step], out: str, limit: int
-) -> Estimate:  # fmt: skip
-    trial = Trial(out, limit)
-    taken: list[tuple[str, int, int, float, int]] = []
+def _tried(steps: list[pipeline_file.Step], trial: Trial) -> tuple[list[StepCost], dict[str, Any]]:
+    """Run the steps in a trial; return the cost of each step for the sample, and the arguments for later steps."""
+    costs: list[StepCost] = []
     results: dict[str, Any] = {"runner": Context(Serial(), trial)}
     with _PeakMemory() as peak:
-        for done in pipeline_file.execute(steps, out, results["runner"]):
+        size, began, n_passes = 0, time.process_time(), 0
+        for done in pipeline_file.execute(steps, trial.out, results["runner"]):
             results[done.name] = done.result
-            size = sum(map(files.size, files.expand(out)))
-            taken.append((done.name, len(trial.passes), size, done.seconds, peak.since()))
-    stored, text, sample = (sum(getattr(one, n) for one in trial.inputs) for n in ("stored", "text", "sample"))
-    scale = text / max(1, sample)
-    costs = []
-    before = (0, 0)
-    for name, passes, disk, seconds, peak_bytes in taken:
-        costs.append(StepCost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
-        before = (passes, disk)
-    trainings = [found for step in trained if (found := _training(step, results, out, scale)) is not None]
-    return Estimate(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved), tuple(trainings))
+            taken = time.process_time() - began
+            cpu, before, after = taken - trial.spent, size, trial.size()
+            read = [one for one in trial.passes[n_passes:] if one.reads]
+            seconds = done.seconds * cpu / taken if taken else done.seconds
+            costs.append(
+                StepCost(done.name, len(read), after - before, trial.most - before, seconds, cpu, peak.since())
+            )
+            n_passes, trial.most, trial.spent = len(trial.passes), 0, 0.0
+            size, began = after, time.process_time()
+    return costs, results
+
+
+def _growing(small: list[TriedPass], large: list[TriedPass], factor: float) -> tuple[TriedPass, ...]:
+    """Return the passes of a trial; of those with one task, only the time that grows with the text counts.
+
+    - small: the passes on less of the same text.
+    - factor: the text of the trial, divided by how much more it is.
+    """
+    if [type(one.task) for one in small] != [type(one.task) for one in large]:
+        return tuple(large)
+    pairs = zip(small, large, strict=True)
+    more = ((b, min(b.seconds, factor * max(0.0, b.seconds - a.seconds))) for a, b in pairs)
+    return tuple(replace(b, seconds=seconds) if b.tasks == 1 else b for b, seconds in more)
+
+
+class _Scale:
+    """Extrapolates from three runs: to a cost of the first call, one per part of the input, and one per byte of text.
+
+    The runs `small` and `large` read more and less of the same parts.
+    """
+
+    def __init__(self, cold: Trial, small: Trial, large: Trial) -> None:
+        def total(trial: Trial, name: str) -> float:
+            return float(sum(getattr(one, name) for one in trial.inputs))
+
+        self.texts = [total(trial, "sample") for trial in (cold, small, large)]
+        self.read = [total(trial, "sample_parts") for trial in (cold, large)]
+        self.text, self.parts = total(large, "text"), total(large, "parts")
+
+    def of(self, cold: float, small: float, large: float) -> float:
+        """Return a cost for the whole input, given the cost of each run."""
+        first, few, some = self.texts
+        per_byte = max(0.0, min(large, large - small) / (some - few)) if few < some else large / max(1.0, some)
+        per_part = max(0.0, large - per_byte * some) / max(1.0, self.read[1])
+        if some >= self.text:
+            per_byte, per_part = large / max(1.0, some), 0.0
+        start = cold - per_part * self.read[0] - per_byte * first
+        return max(0.0, start) + per_part * self.parts + per_byte * self.text
+
+    def whole(self, cold: StepCost, small: StepCost, large: StepCost) -> StepCost:
+        """Return the cost of a step for the whole input, given its costs in each run."""
+        cpu = self.of(cold.cpu_seconds, small.cpu_seconds, large.cpu_seconds)
+        disk, most = (int(self.of(0, getattr(small, n), getattr(large, n))) for n in ("disk_bytes", "most_bytes"))
+        seconds = cpu * large.seconds / large.cpu_seconds if large.cpu_seconds else large.seconds
+        return replace(large, disk_bytes=disk, most_bytes=max(disk, most), seconds=seconds, cpu_seconds=cpu)
 
 
 def _training(step: pipeline_file.Step, results: dict[str, Any], out: str, scale: float) -> Training | None:
@@ -322,12 +388,16 @@ class StepRehearsal:
 
 
 @contextlib.contextmanager
-def _named(name: str, folder: str) -> Iterator[None]:
-    """Make warnings state `name` in place of the temporary folder `folder`, which the user does not know."""
+def _renamed(folder: str | None, name: str = "out") -> Iterator[None]:
+    """Make warnings state `name` in place of the temporary folder `folder`, which the user does not know.
+
+    - folder: None: nothing is logged.
+    """
 
     def rename(record: logging.LogRecord) -> bool:
-        record.msg, record.args = record.getMessage().replace(folder, name), ()
-        return True
+        if folder is not None:
+            record.msg, record.args = record.getMessage().replace(folder, name), ()
+        return folder is not None
 
     log.addFilter(rename)
     try:
@@ -353,7 +423,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
         ledgers = _Ledgers(examples)
         trial, out = Trial(folder, sample_bytes, ledgers.of_part), files.join(folder, "out")
-        with _named("out", out):
+        with _renamed(out):
             for done in pipeline_file.execute(tried, out, Context(Serial(), trial), to):
                 found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
                 ledgers.changes.clear()

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.core.model.view import VIEW
 from dataprep.core.output import owned
 from dataprep.core.output.layout import (
     CUTS,
@@ -36,8 +37,9 @@ from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
+from dataprep.core.run.materialize import damaged_input
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
+from dataprep.errors import CorruptShard, DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
@@ -248,6 +250,8 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     if manifest.docs != n:
         found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
         problems.append(Problem(MANIFEST, found, AGAIN))
+    if manifest.codec == VIEW and not problems:
+        problems += [Problem(name, what, AGAIN) for name, what in damaged_input(folder, runner)]
     return [*problems, *_unnamed(folder, manifest)]
 
 
@@ -284,11 +288,16 @@ def _records(folder: Folder) -> tuple[list[tuple[str, list[File]]], list[Problem
     own = [url for url in (folder.path(RECIPE), origin_url(folder)) if files.exists(url)]
     of_steps = [url for step in folder.steps for url in _inside(step.url)]
     found, problems = [], []
-    for url in [*own, *folder.receipts(), *of_steps]:
+    every = {**dict.fromkeys(own), **folder.receipts(), **dict.fromkeys(of_steps)}
+    for url, receipt in every.items():
         try:
-            record = files.read_json(url)
+            if files.name_of(url) == receipts.PACKED:
+                msg = "lines of it have changed since they were written"
+                raise CorruptShard(msg)
+            record = receipt or files.read_json(url)
             if url not in own and (f"/{RECEIPTS}/" in url or (isinstance(record, dict) and "files" in record)):
-                found.append((url, [File.of(one, url) for one in receipts.read(url)["files"]]))
+                made = receipts.read(url) if receipt is None else receipts.stated(receipt, url)
+                found.append((url, [File.of(one, url) for one in made["files"]]))
         except DataprepError as e:  # noqa: PERF203 - all damage is listed
             again = ORIGIN_AGAIN if url == origin_url(folder) else AGAIN
             problems.append(Problem(url.removeprefix(f"{folder.url}/"), " ".join(str(e).split()), again))

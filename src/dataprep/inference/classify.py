@@ -24,7 +24,8 @@ def classify(
 
     Raises PlanError if the model is not a classifier, or `texts` is not a list of texts.
 
-    >>> classify("work/topics", ["The minister resigned."])[0]["news"]                            # doctest: +SKIP
+    >>> (found,) = classify("work/topics", ["The minister resigned."])                          # doctest: +SKIP
+    >>> found["news"]                                                                           # doctest: +SKIP
     """
     from dataprep.train import TrainConfig
     from dataprep.train.classify import probabilities

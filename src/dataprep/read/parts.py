@@ -98,7 +98,7 @@ def number(
       number changes when the file is repaired.
     - part_bytes: stored bytes of a part; 0: chosen by the size of the whole input.
     """
-    part_bytes = part_bytes or min(PART_BYTES, _size_for(sum(map(_weight, found))))
+    part_bytes = part_bytes or min(PART_BYTES, part_size(sum(map(_weight, found))))
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than one Dataset can have ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
@@ -129,7 +129,7 @@ def _weight(file: InputFile) -> int:
     return file.n_bytes * (DENSER if _is_dense(file) else 1)
 
 
-def _size_for(n_bytes: int) -> int:
+def part_size(n_bytes: int) -> int:
     """Return the size in bytes that a part has in an input of `n_bytes`: 32, 64, 128 or 256 MiB."""
     size = SMALL_PART_BYTES
     while size < PART_BYTES and n_bytes > MANY_PARTS * size:

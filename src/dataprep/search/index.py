@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from dataclasses import replace as replace_
 
@@ -42,10 +43,10 @@ from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, need
 from dataprep.shown.notebook import shown_in_notebooks
-from dataprep.store import files
+from dataprep.store import files, ranges
 from dataprep.store.key import key as key_of
 
-from .shard import SHARD_BYTES, SHARDS, SUFFIXES, SortSuffixes, SuffixShard, Unsorted, WriteTexts
+from .shard import KINDS, SHARD_BYTES, SHARDS, SUFFIXES, SortSuffixes, SuffixShard, Unsorted, WriteTexts
 
 VERSION = 1
 CONTEXT = 60  # characters shown on either side
@@ -116,12 +117,14 @@ class SuffixIndex:
     187
 
     Nothing is normalised, so upper case and lower case differ. No match crosses two documents. Overlapping occurrences
-    are all counted. Files are mapped into memory, not read as a whole.
+    are all counted. Files are mapped into memory, not read as a whole; of an index at a URL, each search requests about
+    40 ranges of bytes per shard.
     """
 
     def __init__(self, url: str, manifest: IndexManifest) -> None:
         self.url, self.manifest = url, manifest
-        self.shards = [SuffixShard(url, stated) for stated in manifest.shards]
+        sizes = None if files.is_local(url) else _sizes(url, manifest)
+        self.shards = [SuffixShard(url, stated, sizes) for stated in manifest.shards]
 
     def __repr__(self) -> str:
         size = f"{counted(self.manifest.docs, 'document')}, {counted(self.manifest.bytes, 'byte')}"
@@ -133,7 +136,7 @@ class SuffixIndex:
 
         Args:
             docs: the documents. Documents on the forget lists of their Datasets are left out.
-            out: the local folder of the index. If a build was stopped, the next call resumes it.
+            out: the folder of the index, or its URL. If a build was stopped, the next call resumes it.
             runner: the Runner that builds the shards; None: `dp.tools.Serial()`.
             replace: whether to replace an index of other documents in `out`, once the new one is complete. `replace` is
                 not needed if only the content of the same input files has changed.
@@ -142,10 +145,10 @@ class SuffixIndex:
         is a share of the corpus of at most 64 MB. A worker needs 5 bytes of memory per byte of its shard, that is 320
         MB. A document of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
 
-        Raises StaleOutput if `out` contains other files, and PlanError if it is not a local folder.
+        Raises StaleOutput if `out` contains other files.
         """
         need("pydivsufsort", extra="dedup")
-        url, key = place_of(_local(out), runner), _key(docs)
+        url, key = place_of(_folder(out), runner), _key(docs)
         around = [home.url for home in _homes(docs) if files.real(url) == files.real(home.path(OWN))]
         if not around:
             check_apart(docs, url)
@@ -169,13 +172,13 @@ class SuffixIndex:
 
         Raises ReadError if the folder has no index, and CorruptShard if the index is incomplete.
         """
-        url = _local(url)
+        url = _folder(url)
         return opened(url, lambda: cls(url, index_manifest(url)))
 
     def count(self, text: str) -> int:
         """Return the number of occurrences of a text in the corpus. Raises PlanError if the text is empty."""
         query = _query(text)
-        return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
+        return sum(last - first for first, last in self._spans(query))
 
     def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
         """Return the first `limit` occurrences of a text, ordered by document id and offset.
@@ -188,8 +191,7 @@ class SuffixIndex:
         Raises PlanError if the text is empty.
         """
         query, hits = _query(text), list[Hit]()
-        for shard in self.shards:
-            first, last = shard.span(query)
+        for shard, (first, last) in zip(self.shards, self._spans(query), strict=True):
             room = last - first if limit is None else limit - len(hits)
             if room > 0 and last > first:
                 hits += [_hit(shard, at, text, len(query), context) for at in shard.places(first, last, room)]
@@ -201,8 +203,8 @@ class SuffixIndex:
         Raises PlanError if the text is empty.
         """
         query, found = _query(text), [NO_IDS]
-        for shard in self.shards:
-            rows = np.searchsorted(shard.starts, shard.suffixes[slice(*shard.span(query))], "right") - 1
+        for shard, span in zip(self.shards, self._spans(query), strict=True):
+            rows = np.searchsorted(shard.starts, shard.suffixes[slice(*span)], "right") - 1
             if len(rows) and rows.min() < 0:
                 raise shard.damaged(SUFFIXES)
             found.append(shard.docs["id"][rows].astype(np.uint64))
@@ -216,7 +218,7 @@ class SuffixIndex:
             context: the number of characters to return before and after the first occurrence of the passage.
 
         If several passages are equally long, the first one in `text` is returned; if nothing is shared, the passage is
-        "".
+        "". Raises PlanError if the index is at a URL.
         """
         start, size = self._longest(text)
         if not size:
@@ -230,7 +232,8 @@ class SuffixIndex:
         The columns are text (the index of the text, from 0), n_bytes (size of the text), longest (the passage),
         longest_bytes (size of the passage), start (byte offset of the passage in the text), and count (number of
         occurrences of the passage in the corpus). Three more columns describe the first of these occurrences, and are
-        null if nothing is shared: id and source (of the document), and found_at (byte offset in the document).
+        null if nothing is shared: id and source (of the document), and found_at (byte offset in the document). Raises
+        PlanError if the index is at a URL.
         """
         rows = []
         for number, text in enumerate(texts):
@@ -240,9 +243,19 @@ class SuffixIndex:
         found = [dict(zip(LONGEST.names, row, strict=True)) for row in rows]
         return shown_in_notebooks(pa.Table.from_pylist(found, schema=LONGEST))
 
+    def _spans(self, query: bytes) -> list[tuple[int, int]]:
+        """Return the rows of the occurrences of a query in each shard; see `SuffixShard.span`."""
+        if files.is_local(self.url):
+            return [shard.span(query) for shard in self.shards]
+        with ThreadPoolExecutor(ranges.THREADS, thread_name_prefix="search") as threads:
+            return list(threads.map(lambda shard: shard.span(query), self.shards))
+
     def _longest(self, text: str) -> tuple[int, int]:
         from .longest import longest_matches  # compiled code, which the other methods do not need
 
+        if not files.is_local(self.url):
+            msg = f"{self.url} is not a local folder, and this search reads most of an index; copy it to a local disk"
+            raise PlanError(msg)
         query = np.frombuffer(_encoded(text), np.uint8)
         begins = np.flatnonzero(query & 0xC0 != 0x80)
         if not len(begins):
@@ -331,19 +344,25 @@ def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[
 
 def _keep(home: str, name: str, out: str) -> None:
     """Link a damaged index's files under second names, for reuse; receipts identify the undamaged ones."""
-    for url in owned.ours(home, [name]):
+    for url in owned.ours(home, [name]) if files.is_local(home) else ():
         new = files.join(out, files.name_of(url))
         if not files.exists(new):
             with contextlib.suppress(OSError):  # a file system without links
                 owned.link(url, new)
 
 
-def _local(url: str) -> str:
-    url = str(url).rstrip("/")
-    if not files.is_local(url):
-        msg = f"{url} is not a local folder, and an index is mapped into memory; pass a path on this machine's disk"
-        raise PlanError(msg)
-    return url
+def _folder(url: str) -> str:
+    return files.path_of(str(url).rstrip("/"))
+
+
+def _sizes(url: str, manifest: IndexManifest) -> dict[str, int]:
+    """Return the sizes of the files of an index at a URL, by their paths in its folder."""
+    homes: dict[str, list[str]] = {}
+    for stated in manifest.shards:
+        home, _, name = stated.name.rpartition("/")
+        homes.setdefault(home, []).extend(name + kind for kind in KINDS)
+    found = {home: ranges.sizes(files.join(url, home), names) for home, names in homes.items()}
+    return {f"{home}/{name}": size for home, sizes in found.items() for name, size in sizes.items()}
 
 
 def _homes(docs: Dataset) -> list[Folder]:

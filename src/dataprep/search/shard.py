@@ -1,4 +1,4 @@
-"""Write one shard of a suffix-array index (a share of the corpus), and search it through memory maps.
+"""Write one shard of a suffix-array index (a share of the corpus), and search it.
 
 A shard has three files without headers. NAME.text has the texts of the documents, each followed by the byte FF. This
 byte never occurs in UTF-8, so no match crosses two documents. NAME.docs has the id, offset and source of each document.
@@ -9,7 +9,7 @@ entry, because no text begins there. Arabic, with two bytes per letter, therefor
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from dataprep.core.output.layout import part_name
 from dataprep.core.output.state import IndexShard
 from dataprep.core.run.passes import Pass
 from dataprep.errors import CorruptShard, DataprepError, need
-from dataprep.store import files
+from dataprep.store import files, ranges
 from dataprep.store.key import key as key_of
 
 TEXT, DOCS, SUFFIXES = KINDS = (".text", ".docs", ".sa")  # of a shard's files
@@ -153,7 +153,8 @@ class SortSuffixes(Pass[Unsorted]):
         """
         library = need("pydivsufsort", extra="dedup")
         # "c", copy on write: divsufsort reads only, but pydivsufsort rejects read-only arrays
-        text = np.memmap(files.path_of(url + ".text"), np.uint8, "c")
+        is_local, name = files.is_local(url), url + ".text"
+        text = np.memmap(name, np.uint8, "c") if is_local else np.frombuffer(bytearray(ranges.read(name)), np.uint8)
         suffixes = library.divsufsort(text)
         n_chars = 0
         with files.atomic(url + ".sa") as f:
@@ -164,26 +165,41 @@ class SortSuffixes(Pass[Unsorted]):
 
 
 class SuffixShard:
-    """A shard of an index, to be searched; its files are mapped into memory, so a search reads only what it needs."""
+    """A shard of an index, to be searched; its files are mapped into memory, so a search reads only what it needs.
 
-    def __init__(self, folder: str, stated: IndexShard) -> None:
+    Of an index at a URL, a search requests only the bytes that it needs.
+
+    - sizes: the sizes of the files in the folder, by their paths in it; None: it is local, and they are looked up.
+    """
+
+    def __init__(self, folder: str, stated: IndexShard, sizes: Mapping[str, int] | None = None) -> None:
         self.url, self.sources = files.join(folder, stated.name), stated.sources
-        self.text = self._map(".text", np.dtype(np.uint8), stated.bytes)
-        self.docs = self._map(".docs", DOC, stated.docs)
-        self.suffixes = self._map(".sa", np.dtype("<i4"), stated.characters)
+        self._sizes = None if sizes is None else {kind: sizes.get(stated.name + kind) for kind in KINDS}
+        self.text = self._map(TEXT, np.dtype(np.uint8), stated.bytes)
+        self._docs = self._map(DOCS, DOC, stated.docs)
+        self.suffixes = self._map(SUFFIXES, np.dtype("<i4"), stated.characters)
 
-    def _map(self, kind: str, dtype: np.dtype[Any], n: int) -> npt.NDArray[Any]:
+    @cached_property
+    def docs(self) -> npt.NDArray[Any]:
+        """The id, offset and source of each document; read as a whole from a URL."""
+        found: npt.NDArray[Any] = self._docs[:]  # a view, or a copy in memory
+        return found
+
+    def _map(self, kind: str, dtype: np.dtype[Any], n: int) -> Any:
         url = self.url + kind
-        found = files.size(url) if files.exists(url) else None
+        found = _size(url) if self._sizes is None else self._sizes[kind]
         if found != n * dtype.itemsize:
             state = "is missing" if found is None else f"has {found:,} bytes, but {n * dtype.itemsize:,} were written"
             msg = f"{url} {state}; build the index again, which recreates only missing files"
             raise CorruptShard(msg)
-        return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
+        if not n:
+            return np.zeros(0, dtype)
+        return np.memmap(url, dtype, "r") if self._sizes is None else ranges.SearchedArray(url, dtype, n)
 
     def span(self, query: bytes) -> tuple[int, int]:
         """Return (first, last): rows first to last - 1 of the suffix array are the occurrences of `query`."""
-        text, suffixes, size = self.text.data, self.suffixes, len(query)
+        suffixes, size = self.suffixes, len(query)
+        text = self.text.data if isinstance(self.text, np.ndarray) else self.text
 
         def head(row: int) -> bytes:
             at = int(suffixes[row])
@@ -227,3 +243,7 @@ class SuffixShard:
         if row < 0 or not known or not doc["start"] <= at < stop <= len(self.text):
             raise self.damaged(DOCS)
         return int(doc["id"]), self.sources[int(doc["source"])], int(doc["start"]), stop - 1
+
+
+def _size(url: str) -> int | None:
+    return files.size(url) if files.exists(url) else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import re
@@ -189,28 +190,32 @@ def journaled(journal: str) -> set[str]:
 
     An incomplete line, which a process leaves if it is killed during writing, is ignored.
     """
-    home = os.path.dirname(os.path.abspath(journal))
-    return {os.path.normpath(os.path.join(home, name)) for name in _names(journal) if name is not None}
+    return set(_inside(os.path.dirname(os.path.abspath(journal)), read_bytes(journal)))
 
 
 def n_damaged(journal: str) -> int:
     """Return the number of lines of a journal (list of created files) that differ from the lines as written."""
-    return sum(name is None for name in _names(journal))
+    return sum(name is None for name in _names(read_bytes(journal)))
 
 
 def is_cut(journal: str) -> bool:
     """Return whether only the last line of a journal is damaged, as if a process was killed while writing it."""
-    *others, last = [*_names(journal)] or [""]
+    *others, last = [*_names(read_bytes(journal))] or [""]
     return last is None and None not in others
 
 
-def _names(journal: str) -> Iterator[str | None]:
+@functools.lru_cache(2)  # while a run deletes its work files, the journal stays the same
+def _inside(home: str, journal: bytes) -> frozenset[str]:
+    """Return the absolute paths that a journal with this content, in the folder `home`, names."""
+    return frozenset(os.path.normpath(os.path.join(home, name)) for name in _names(journal) if name is not None)
+
+
+def _names(journal: bytes) -> Iterator[str | None]:
     """Yield the path that each line of a journal states; None for a line that is damaged or incomplete."""
-    with open(journal, "rb") as f:
-        for line in filter(None, f.read().splitlines()):
-            stated = _LINE.fullmatch(line)
-            is_whole = stated is not None and int(stated[2], 16) == zlib.crc32(stated[1])
-            yield json.loads(stated[1]) if stated and is_whole else None
+    for line in filter(None, journal.splitlines()):
+        stated = _LINE.fullmatch(line)
+        is_whole = stated is not None and int(stated[2], 16) == zlib.crc32(stated[1])
+        yield json.loads(stated[1]) if stated and is_whole else None
 
 
 def _line(name: str) -> str:

@@ -148,7 +148,7 @@ def version(url: str) -> object:
 
 
 @dataclass(frozen=True)
-class Listing:
+class FilesFound:
     """The files that a path or glob matches, or that a folder contains at any depth.
 
     In a folder, files and folders whose names start with . or _ are hidden, unless a path or glob names them.
@@ -156,8 +156,7 @@ class Listing:
     Attributes:
         found: {URL: what the store states of the file}, sorted; of a local file, nothing is stated.
         hidden: the sorted hidden files and folders of a folder. The contents of a hidden folder are not listed.
-        is_dir: whether the path is that of a folder.
-        is_file: whether the path is that of a file.
+        is_dir, is_file: whether the path is that of a folder, or of a file.
     """
 
     found: dict[str, Mapping[str, Any]]
@@ -167,11 +166,11 @@ class Listing:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the sorted URLs of the files of a `Listing`; [] if there are none. Raises ReadError as `listing` does."""
+    """Return the sorted URLs of the files that `listing` finds; [] if there are none. Raises ReadError, too."""
     return list(listing(pattern).found)
 
 
-def listing(pattern: str) -> Listing:
+def listing(pattern: str) -> FilesFound:
     """List the files of a path, folder or glob, on an object store with one request per 1,000 files.
 
     Raises ReadError if a local folder that may contain matching files cannot be listed.
@@ -180,7 +179,7 @@ def listing(pattern: str) -> Listing:
         return (_listed_here if is_local(pattern) else _listed_there)(pattern)
 
 
-def _listed_here(pattern: str) -> Listing:
+def _listed_here(pattern: str) -> FilesFound:
     path = fs_of(pattern)[1]
     is_dir = False
     every: Iterable[str]
@@ -194,7 +193,7 @@ def _listed_here(pattern: str) -> Listing:
     return _listing({p: {} for p in every}, path, relative, is_dir=is_dir)
 
 
-def _listed_there(pattern: str) -> Listing:
+def _listed_there(pattern: str) -> FilesFound:
     fs, path = fs_of(pattern)
     is_web = remote.protocol(pattern).startswith("http")  # where `find` fetches a file, and ? begins a query
     is_dir, infos = is_web and fs.isdir(path), dict[str, Any]()
@@ -207,17 +206,19 @@ def _listed_there(pattern: str) -> Listing:
         with contextlib.suppress(FileNotFoundError):  # there is no such bucket
             infos = fs.find(path, detail=True)
         is_dir = path not in infos if infos else fs.isdir(path)
-    return _listing(infos, path, (pattern.split("://", 1)[0] + "://").__add__, is_dir=is_dir)
+    start = pattern.partition("://")[0] + "://"
+    slash = "" if pattern.startswith(f"{start}/") else "/"  # memory: begins all paths with one; a URL stays as given
+    return _listing(infos, path, lambda p: start + p.removeprefix(slash), is_dir=is_dir)
 
 
 def _listing(
     infos: Mapping[str, Mapping[str, Any]], path: str, url_of: Callable[[str], str], *, is_dir: bool
-) -> Listing:
-    """Return the Listing of the files of `path`, given as {path: what the store states}; of a folder if `is_dir`."""
+) -> FilesFound:
+    """Return the FilesFound of the files of `path`, given as {path: what the store states}; of a folder if `is_dir`."""
     parts = {p: _hidden(p[len(path) :]) if is_dir else "" for p in infos}
     found = {url_of(p): infos[p] for p, part in parts.items() if not part}
     concealed = sorted({url_of(path + part) for part in parts.values() if part})
-    return Listing({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and list(infos) == [path])
+    return FilesFound({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and [*infos] == [path])
 
 
 def _globbed(pattern: str) -> list[str]:
@@ -231,7 +232,7 @@ def _globbed(pattern: str) -> list[str]:
     names = pattern.split("/")
     crossed = [re.compile(glob_translate("/".join(names[:n]))) for n in range(2, len(names) + ("**" in pattern))]
 
-    class Listed(LocalFileSystem):
+    class FilesFound(LocalFileSystem):
         def ls(self, path: str, detail: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002 - as fsspec's
             try:
                 return super().ls(path, detail=detail, **options)
@@ -240,7 +241,7 @@ def _globbed(pattern: str) -> list[str]:
                     _not_listed(e)
                 raise
 
-    return list(Listed(skip_instance_cache=True).glob(pattern))
+    return list(FilesFound(skip_instance_cache=True).glob(pattern))
 
 
 def _walked(folder: str) -> Iterator[str]:
@@ -359,10 +360,7 @@ def atomic(url: str, *, synced: bool = True) -> Iterator[BinaryIO]:
 
 
 def sweep(url: str) -> None:
-    """Delete temporary files that killed writers left in a local folder, at any depth.
-
-    Call this only while no process writes into the folder.
-    """
+    """Delete temporary files that killed writers left in a local folder; call this while no process writes there."""
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
@@ -423,7 +421,11 @@ def read_json(url: str, *, checksum: bool = False) -> Any:
     Raises CorruptShard if the file is not JSON, or if its checksum does not match its bytes. Raises NewerFormat if the
     file has a checksum and a format that this version does not read.
     """
-    data = read(url)
+    return parsed(read(url), url, checksum=checksum)
+
+
+def parsed(data: bytes, url: str, *, checksum: bool = False) -> Any:
+    """Return the content of JSON that was read from `url`; the other arguments and the errors are of `read_json`."""
     try:
         value = orjson.loads(data)
         found = checked(data, value, required=checksum)

@@ -3,8 +3,8 @@
 The file OUT/.dataprep-lease states the process id and the host of the process that may write, and the boot id of the
 host. This process locks the file and, while it runs, updates the file's modification time. The lock ends when the
 process ends, so no cleanup is needed after a killed run. If the file system has no locks, or does not show the locks of
-other hosts, a lease with an old modification time is considered expired. Object stores have no lease. Only the standard
-library is imported, since the trainer also uses this module.
+other hosts, a lease with an old modification time is considered expired. Object stores have no locks; `remote_lease.py`
+has their leases. At first, only the standard library is imported, since the trainer also uses this module.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     """
     newer.refuse(folder)
     if "://" in folder and not folder.startswith("file://"):
-        with clean_end(folder):
+        from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
+
+        with held_there(folder, NAME, STALE), clean_end(folder):
             yield
         return
     if not anywhere:

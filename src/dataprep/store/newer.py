@@ -20,7 +20,7 @@ STATE = re.compile(
     r"(manifest|pruned|recipe|draft|run|receipt|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine"
 )
 PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
-RECEIPT = re.compile(r"[^.].*\.json")
+RECEIPT = re.compile(r"[^.].*\.(nd)?json")
 RECEIPTS = (  # places in which all JSON with a checksum is receipts
     "receipts", "receipts/*", "_unfinished/*", "_unfinished/*/*", "index/_unfinished/*", "steps/*", "steps/*/*",
     "steps/*/input/receipts", "steps/*/input/_unfinished/receipts",
@@ -58,6 +58,8 @@ def _check(path: str, *, is_receipt: bool) -> None:
     if not os.path.isfile(path):  # opening a pipe, for example, would block
         return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
-        found = json.loads(data) if _OTHER.search(data := f.read()) else {}
-        if "checksum" in found or not is_receipt:
-            check_format(found, path)
+        is_packed = path.endswith(".ndjson")
+        every = [json.loads(line).encode() for line in f if line[:1] == b'"'] if is_packed else [f.read()]
+        for found in (json.loads(data) for data in every if _OTHER.search(data)):
+            if "checksum" in found or not is_receipt:
+                check_format(found, path)

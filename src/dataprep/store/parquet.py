@@ -1,11 +1,27 @@
-"""How tables are written to Parquet: sorted, with compact integers, and never completed after an error."""
+"""How tables are written to Parquet: sorted, with compact integers, and never completed after an error.
+
+A table with many row groups is a folder of files, so that a reader of a few rows does not read a footer that describes
+all row groups of the table (0.8 kB each):
+
+TABLE.parquet                     a table with up to FILE_GROUPS row groups
+TABLE.parquet/part-00000.parquet  the first FILE_GROUPS row groups of a larger table
+TABLE.parquet/index.parquet       no rows; its schema states the last id in each part. It is written last.
+"""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from . import files
+
+FILE_GROUPS = 64  # row groups per file
+ENDS = b"last_ids"
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
 
@@ -44,3 +60,70 @@ def sorted_rows(rows: AnyRows, order: list[tuple[str, str]]) -> AnyRows:
         start = rows.column("start").to_numpy()
         falls &= (ids[1:] < ids[:-1]) | (start[1:] <= start[:-1])
     return rows.sort_by(order) if falls.any() else rows
+
+
+def write_table(
+    url: str, schema: pa.Schema, tables: Iterable[pa.Table], group_rows: int, file_groups: int | None = None
+) -> None:
+    """Write tables together to the file `url`, or to several files in the folder `url`.
+
+    - tables: their columns `id` ascend. None is without rows.
+    - group_rows: the number of rows per row group.
+    - file_groups: the largest number of row groups per file; None: FILE_GROUPS.
+    """
+    groups = _regrouped(tables, group_rows)
+    n = file_groups or FILE_GROUPS
+    first = io.BytesIO()  # of which it is not known yet whether there will be others
+    ends = [_write(first, schema, islice(groups, n))]
+    second = next(groups, None)
+    if second is not None and not files.is_dir(url):
+        files.remove(url)
+    with files.atomic(url if second is None else part_of(url, 0)) as f:
+        f.write(first.getbuffer())
+    while second is not None:
+        with files.atomic(part_of(url, len(ends))) as f:
+            ends.append(_write(f, schema, chain([second], islice(groups, n - 1))))
+        second = next(groups, None)
+    if len(ends) > 1:
+        with files.atomic(files.join(url, "index.parquet")) as f:
+            _write(f, schema.with_metadata({ENDS: " ".join(map(str, ends))}), iter(()))
+
+
+def _regrouped(tables: Iterable[pa.Table], n: int) -> Iterator[pa.Table]:
+    """Yield the same rows, `n` at a time, so that the row groups do not depend on the sizes of the tables."""
+    held: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        held.append(table)
+        rows += len(table)
+        while rows >= n:
+            together = pa.concat_tables(held)
+            yield together[:n].combine_chunks()
+            held, rows = [together[n:]], rows - n
+    if rows:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def _write(f: Any, schema: pa.Schema, groups: Iterator[pa.Table]) -> int:
+    """Write tables, each as one row group, and return the last id; 0 if there are no rows."""
+    last = 0
+    with FileWriter(f, schema, **compact(schema)) as writer:
+        for group in groups:
+            writer.write(group, len(group))
+            last = group.column("id")[-1].as_py()
+    return last
+
+
+def part_of(url: str, number: int) -> str:
+    """Return the URL of a file of a table that has several."""
+    return files.join(url, f"part-{number:05d}.parquet")
+
+
+def parts_of(url: str) -> list[tuple[str, int]]:
+    """Return the URL of each file of the table in the folder `url`, and the last id in it.
+
+    Raises ReadError if the table is not complete.
+    """
+    with files.open_arrow(files.join(url, "index.parquet")) as f:
+        ends = map(int, (pq.read_schema(f).metadata or {})[ENDS].split())
+        return [(part_of(url, number), last) for number, last in enumerate(ends)]

@@ -3,13 +3,17 @@
 A receipt is a small JSON file with a task's key (a hash of everything that determines its result), and the name, size
 and hash of each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or truncated. It
 is also not valid if one of its files is missing or has different bytes. Large remote files are compared by size only.
+
+Each task writes a receipt of its own. When a result with more than MOST_FILES parts is finished, its receipts are
+packed into the file PACKED: a line with their number, and a line per receipt, the content of its file as a JSON string
+with the file's name as the field `receipt`.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -20,8 +24,11 @@ from dataprep.errors import CorruptShard, ReadError
 
 from . import files
 from .as_json import json_bytes
+from .checksum import stamped
 
 SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
+MOST_FILES = 64  # receipts of a finished result that stay files of their own
+PACKED = "packed.ndjson"
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -45,17 +52,24 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
     always find a receipt.
 
-    - made: {"files": [URLs of the files that were written], ...}.
+    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}.
     """
-    urls = made.get("files", [])
-    record = {**made, "key": key, "files": [_entry(url, receipt) for url in urls]}
+    stored = [one for url in made.get("files", []) for one in _stored(url, receipt)]
+    record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 
-def _entry(url: str, receipt: str) -> dict[str, Any]:
-    size, digest = files.stored(url)
-    return {"name": _relative(url, receipt), "size": size, "hash": digest}
+def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
+    """Return the entry of a file, or those of the files in a folder."""
+    if not files.is_local(url) or not files.is_dir(url):
+        try:
+            size, digest = files.stored(url)
+            return [{"name": _relative(url, receipt), "size": size, "hash": digest}]
+        except ReadError:  # in an object store, that there is a folder is asked only now
+            if not files.is_dir(url):
+                raise
+    return [one for inside in files.expand(url) for one in _stored(inside, receipt)]
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -79,7 +93,7 @@ def restate(receipt: str, url: str) -> None:
         return
     kept = [file for file in record["files"] if file["name"] != name]
     if files.exists(url):
-        kept.append(_entry(url, receipt))
+        kept += _stored(url, receipt)
     files.write_state(receipt, {**record, "files": kept})
 
 
@@ -90,10 +104,14 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
 
     Raises CorruptShard if the file is not a receipt that dataprep wrote.
     """
-    record = files.read_state(receipt)
+    return stated(files.read_state(receipt), receipt, *lists)
+
+
+def stated(record: Any, receipt: str, *lists: str) -> dict[str, Any]:
+    """Return the content of a receipt; the other arguments and the errors are those of `read`."""
     lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
-    stated = lists_of[0] if isinstance(lists_of[0], list) else [None]
-    named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in stated)
+    of_files = lists_of[0] if isinstance(lists_of[0], list) else [None]
+    named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in of_files)
     if not named or not all(isinstance(one, list) for one in lists_of):
         msg = f"{receipt} must be a receipt that dataprep wrote; remove it and run again"
         raise CorruptShard(msg)
@@ -108,15 +126,45 @@ def changed(receipt: str) -> list[str]:
     return [file["name"] for file in read(receipt)["files"] if not _has_files(receipt, {"files": [file]})]
 
 
-def all_whole(urls: Sequence[str]) -> bool:
-    """Return whether all receipts at `urls` are complete, and their files have the bytes that were written."""
-    with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
-        return all(threads.map(_is_whole, urls))
+def all_whole(every: Mapping[str, dict[str, Any] | None]) -> bool:
+    """Return whether all receipts, as `all_in` returns them, and their files have the bytes that were written."""
+    with ThreadPoolExecutor(min(len(every), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
+        return all(threads.map(lambda one: one[1] is not None and _has_files(*one), every.items()))
 
 
-def _is_whole(receipt: str) -> bool:
-    record = found(receipt)
-    return record is not None and _has_files(receipt, record)
+def all_in(folder: str) -> dict[str, dict[str, Any] | None]:
+    """Return {URL: content} of the receipts in a folder, in order of their names; the content is None if it is damaged.
+
+    A packed receipt has the URL of the file that it replaces. The URL of damaged or missing lines is that of PACKED.
+    """
+    names = files.listdir(folder)
+    every = dict(_packed(files.join(folder, PACKED)) if PACKED in names else ())
+    every |= {url: found(url) for url in (files.join(folder, name) for name in names if name.endswith(".json"))}
+    return dict(sorted(every.items()))
+
+
+def _packed(url: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    with files.open_raw(url) as f:
+        stated, *lines = f.read().split(b"\n")
+        if stated != b"%d" % (len(lines) - 1):
+            yield url, None
+        for line in lines[:-1]:
+            try:
+                record = files.parsed(orjson.loads(line).encode(), url, checksum=True)
+                yield files.join(url.rpartition("/")[0], record.pop("receipt")), record
+            except (ValueError, AttributeError, CorruptShard):  # noqa: PERF203 - the other lines are used
+                yield url, None
+
+
+def pack(folder: str, every: Mapping[str, dict[str, Any]]) -> None:
+    """Write receipts into the file PACKED of a folder; files of their own are not removed.
+
+    - every: {name of the file: content}.
+    """
+    with files.atomic(files.join(folder, PACKED)) as f:
+        f.write(b"%d\n" % len(every))
+        for name, record in sorted(every.items()):
+            f.write(orjson.dumps(stamped(json_bytes({**record, "receipt": name})).decode()) + b"\n")
 
 
 def found(receipt: str) -> dict[str, Any] | None:

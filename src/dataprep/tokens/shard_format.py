@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from tokenize import TokenError
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from dataprep.core.output.state import TokenManifest, TokenShard
 from dataprep.errors import PlanError
+from dataprep.store import ranges
 from dataprep.store.atomic import regular
 
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
@@ -43,11 +45,13 @@ def content_hash(data: Any) -> str:
 
 
 def load_array(path: str | os.PathLike[str]) -> Any:
-    """Return the array in a .npy file; its memory is bounded by the file's size, regardless of the stated shape.
+    """Return the array in a .npy file or URL; its memory is bounded by the size of the file, whatever shape it states.
 
     Raises OSError or ValueError if it cannot be read.
     """
     try:
+        if ranges.is_url(path):
+            return np.load(io.BytesIO(ranges.read(path)), allow_pickle=False)
         return np.array(np.lib.format.open_memmap(os.fspath(regular(path)), mode="r"))
     except (EOFError, OverflowError, SyntaxError, TokenError, TypeError, KeyError) as e:  # of a damaged header
         raise ValueError(str(e) or type(e).__name__) from e

@@ -132,15 +132,13 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
         _journal(out)
         return [*done, *begun]
     run.out, run.replaces = (new, out) if done else (out, None)
-    tokenizer, data = run.shards.tokenizer_file, b""
-    if tokenizer.exists():
-        data, entry = atomic.read_bytes(tokenizer), run.shards.manifest.tokenizer
-        if entry is not None and entry.file_hash not in (None, content_hash(data)):
-            msg = (
-                f"{tokenizer} is not the tokenizer that encoded these shards; restore that one (`dataprep verify` "
-                "checks all files)"
-            )
-            raise PlanError(msg)
+    data, entry = run.shards.tokenizer_data or b"", run.shards.manifest.tokenizer
+    if data and entry is not None and entry.file_hash not in (None, content_hash(data)):
+        msg = (
+            f"{run.shards.tokenizer_file} is not the tokenizer that encoded these shards; restore that one (`dataprep "
+            "verify` checks all files)"
+        )
+        raise PlanError(msg)
     copy, log = out / TOKENIZER, out / METRICS
     is_other = data and copy.is_file() and copy.read_bytes() != data
     _check_own(out, [*done, *([log] if log.exists() else []), *([copy] if is_other else [])])

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from dataprep.errors import PlanError
-from dataprep.store.atomic import read_bytes
+from dataprep.store import ranges
 
 from .model.gpt import GPT
 
 RESERVED = "<|reserved_"  # special tokens of this name may be renamed
 
 
-def difference(new: Path, old: Path, n_ids: int) -> str:
+def difference(new: Path | str, old: Path, n_ids: int) -> str:
     """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else the difference.
 
     The text is a clause that states one difference that is not allowed. A special token of `old` whose name begins with
@@ -36,10 +36,10 @@ def difference(new: Path, old: Path, n_ids: int) -> str:
     return f"its tokenizer has the new {names[early[0]]} at the id {early[0]}, below {n_ids}" if early else ""
 
 
-def _parts(path: Path) -> dict[str, Any]:
+def _parts(path: Path | str) -> dict[str, Any]:
     """Return the parts of a tokenizer.json that determine ids: ordinary tokens, merges, other rules, special tokens."""
     try:
-        value = json.loads(read_bytes(path))
+        value = json.loads(ranges.read(path))
         model = dict(value["model"])
         special = {token["content"]: token["id"] for token in value["added_tokens"]}
         words = {token: i for token, i in model.pop("vocab").items() if token not in special}

@@ -73,8 +73,12 @@ class TrainingCost:
     batch: int
     rows: int | None
 
+    def on_each(self, mfu: float) -> list[OnCard]:
+        """Return the training on each GPU of `MEMORY`, at the share `mfu` of its peak operations per second."""
+        return [self.on(card, mfu) for card in MEMORY]
+
     def on(self, card: str, mfu: float) -> OnCard:
-        """Return the training on a GPU of `MEMORY`, at the share `mfu` of its peak operations per second."""
+        """Return the training on one GPU of `MEMORY`."""
         sizes, most = [self.rows] if self.rows else divisors(self.batch), MEMORY[card] * SCORES / (FLOAT * SHARE)
         needs = {n: self.state_bytes + n * self.row_bytes + min(n * self.score_bytes, most) for n in sizes}
         fitting = [n for n in sizes if needs[n] <= MEMORY[card] * (1 - SPARE)]

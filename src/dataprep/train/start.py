@@ -110,7 +110,7 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
     mine, its = checkpoint.tokenizer_key(sets), saved["tokenizer"]
     home, n_ids = Path(where) if Path(where).is_dir() else Path(where).parent, saved["vocab_size"]
     old, new = Path(beside.at(str(home / "tokenizer.json"))), shards.tokenizer_file
-    may_grow = mine and its and old.exists() and new.exists()
+    may_grow = mine and its and old.exists() and shards.tokenizer_data is not None
     if shards.vocab_size < n_ids or (shards.vocab_size > n_ids and not may_grow):
         found.append(f"its vocabulary has {shards.vocab_size:,} ids and must have {n_ids:,}")
     if mine and its and mine != its:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import itertools
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from dataprep.dedup.near import components as C
 from dataprep.dedup.near import key_sources as K
-from dataprep.dedup.near.gather import MAX_PARTITIONS, PARTITION_BYTES, n_partitions
+from dataprep.dedup.near import union
+from dataprep.dedup.near.gather import PARTITION_BYTES, n_partitions
+from dataprep.store import files
 
 pairs = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=25)
+NUMBERS = itertools.count()
 
 
 def reached(n, edges):
@@ -33,30 +36,53 @@ def reached(n, edges):
     return roots
 
 
-@settings(max_examples=30)
-@given(edges=pairs, cuts=st.integers(1, 5))
-def test_components_are_what_a_walk_reaches(edges, cuts):
-    """Whatever the order of the edges, and however often they are given; a document is shared if it is not alone."""
-    parent = np.arange(20, dtype=np.uint32)
-    for some in np.array_split(np.array(edges, np.uint32).reshape(-1, 2), cuts):
-        C.unite(parent, some)
-    shared = C.flatten(parent)
+def united(edges, cuts):
+    """The root of every document, whether it is joined, and the size of the largest component, by ranges `cuts`."""
+    number = K.number_type(cuts[-1])
+    rows = np.array(edges, number).reshape(-1, 2)
+    find = union.UnionFind(f"memory://union-{next(NUMBERS)}", cuts)
+    parent, largest = find.link(np.frombuffer(some.tobytes(), number).reshape(-1, 2) for some in np.split(rows, [2, 5]))
+    bases, roots, shared = zip(*((at, found.copy(), joined) for at, found, joined in find.roots(parent)), strict=True)
+    assert bases == cuts[:-1]
+    assert not files.exists(find.folder)
+    return np.concatenate(roots), np.concatenate(shared), largest
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@settings(max_examples=15)
+@given(edges=pairs, cuts=st.sets(st.integers(1, 19), max_size=5))
+def test_components_are_what_a_walk_reaches(wide, edges, cuts):
+    """Whatever the order of the edges, however often they are given, and in as many ranges as there may be."""
+    edges = [(max(edge), min(edge)) for edge in edges if edge[0] != edge[1]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(K, "MAX_UINT32", 1 if wide else 99)
+        patch.setattr(union, "EDGES_AT_ONCE", 3)
+        found, shared, largest = united(edges, (0, *sorted(cuts), 20))
     roots = reached(20, edges)
-    assert parent.tolist() == roots
-    assert shared.tolist() == [Counter(roots)[root] > 1 for root in roots]
+    sizes = Counter(roots)
+    assert found.tolist() == roots
+    assert shared.tolist() == [sizes[root] > 1 for root in roots]
+    assert largest == (max(sizes.values()) if edges else 0)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_long_chains_stay_together(seed):
-    """A chain of 3,000 documents in random order is one component, its neighbours are others."""
-    rng = random.Random(seed)
-    edges = [(k, k + 1) for k in range(3, 3000)]
-    rng.shuffle(edges)
-    parent = np.arange(3010, dtype=np.uint32)
-    C.unite(parent, np.array([(a, b) if rng.random() < 0.5 else (b, a) for a, b in edges], np.uint32))
-    shared = C.flatten(parent)
-    assert parent.tolist() == [0, 1, 2, *[3] * 2998, *range(3001, 3010)]
-    assert np.flatnonzero(shared).tolist() == list(range(3, 3001))
+@pytest.mark.parametrize("n", [3_000, 200_000])
+def test_long_chains_and_stars_stay_together(n):
+    """A chain in random order, and a star, are one component each; the documents around them are others."""
+    order = np.random.default_rng(n).permutation(np.arange(3, n))
+    for other in (order, np.full(len(order), 3)):
+        for cuts in ((0, n + 9), (0, 2, n // 3, n // 2, n + 9)):
+            roots, shared, largest = united(np.stack([order + 1, other], axis=1), cuts)
+            assert largest == n - 2
+            assert (roots[3 : n + 1] == 3).all()
+            assert np.flatnonzero(roots == np.arange(n + 9)).tolist() == [0, 1, 2, 3, *range(n + 1, n + 9)]
+            assert np.flatnonzero(shared).tolist() == list(range(3, n + 1))
+
+
+def test_no_documents_have_no_components():
+    """Nothing, and documents without edges."""
+    for cuts in ((0, 0), (0, 2, 3)):
+        roots, shared, largest = united([], cuts)
+        assert (roots.tolist(), shared.tolist(), largest) == ([*range(cuts[-1])], [0] * cuts[-1], 0)
 
 
 @settings(max_examples=40)
@@ -92,6 +118,6 @@ def test_ranges_cover_every_key_once(monkeypatch, n_docs, bands):
 
 
 def test_partitions_grow_with_the_candidates():
-    """One for little, another for each PARTITION_BYTES, and no more than files may be open."""
-    sizes = [0, 1, PARTITION_BYTES, PARTITION_BYTES + 1, 2 * PARTITION_BYTES, 1 << 60]
-    assert [n_partitions(size) for size in sizes] == [1, 1, 1, 2, 2, MAX_PARTITIONS]
+    """One for little, and another for each PARTITION_BYTES."""
+    sizes = [0, 1, PARTITION_BYTES, PARTITION_BYTES + 1, 2 * PARTITION_BYTES, 10**6 * PARTITION_BYTES]
+    assert [n_partitions(size) for size in sizes] == [1, 1, 1, 2, 2, 10**6]

@@ -6,7 +6,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.dedup.near import key_sources
-from dataprep.store import shuffle
+from dataprep.store import parquet, shuffle
 from fixtures.counted import Counted, many_parts
 
 STAGES = dp.MinHash(bands=4, rows=2), dp.Exact(), dp.Exact(unit="line")
@@ -14,13 +14,14 @@ STAGES = dp.MinHash(bands=4, rows=2), dp.Exact(), dp.Exact(unit="line")
 
 @pytest.mark.parametrize("stage", STAGES, ids=["MinHash", "Exact", "line"])
 def test_opens_grow_with_the_parts(monkeypatch, stage):
-    """Four times as many parts, ranges and partitions: at most four times as many opens and requests."""
+    """Four times as many parts, ranges and partitions: at most four times as many opens, requests and bytes."""
     monkeypatch.setattr(shuffle, "FAN_IN", 4)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 2)
     counts = []
     for n in (6, 24):
         with many_parts(n, docs=6, in_a_range=2) as (url, out):
             assert dp.Pipeline(stage).run(dp.read(url), out).count == n * 3
-            counts.append((Counted.opens.total(), Counted.requests.total()))
+            counts.append((Counted.opens.total(), Counted.requests.total(), Counted.read.total()))
     assert all(more <= 4.1 * few for few, more in zip(*counts, strict=True)), counts
 
 

@@ -13,8 +13,10 @@ def prepare(here):
     docs = documents(
         "a.jsonl", [f"The letter of day {day} tells about the weather and the harbour." for day in range(20)]
     )
-    dp.encode(docs, dp.train_bpe(docs, vocab_size=290), out="work/shards", val=0.2)
+    tok = dp.train_bpe(docs, vocab_size=290)
+    dp.encode(docs, tok, out="work/shards", val=0.2)
     export("work/shards", "nanogpt", "work/nanogpt")
+    return {"docs": docs, "tok": tok}
 
 
 def check(here, names):

@@ -281,9 +281,3 @@ def test_what_emptied_the_input(tok, tmp_path, caplog):
     assert f"no documents to encode; {says}" in caplog.text
     with pytest.raises(PlanError, match=f"no text to learn a vocabulary from; {says}"):
         dp.train_bpe(done)
-
-
-def test_object_store_is_refused(tok, tmp_path):
-    """Shards are memory-mapped, so they are written to a disk."""
-    with pytest.raises(PlanError, match="is not a local folder"):
-        dp.encode(laws.dataset_of(tmp_path, ["rain"]), tok, out="s3://bucket/shards")

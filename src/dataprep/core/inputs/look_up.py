@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, ReadError
 from dataprep.store import compress, files
 from dataprep.store.hashes import Hashes
 
@@ -18,7 +18,7 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..model.tables import rows_of_ids
+from ..model.view import AGAIN, VIEW, shards_now
 from ..output.layout import Folder, home_of
 from ..output.state import OriginFile
 
@@ -37,6 +37,42 @@ def is_same(row: OriginFile, reader: Reader, known: Hashes) -> bool:
     if isinstance(reader, Sealed):
         return files.size(row.url) == row.size
     return known.fingerprint(row.url) == row.fingerprint
+
+
+def check_input(home: Folder) -> None:
+    """Raise ReadError if the folder is a view, and an input file is missing or has changed since.
+
+    A local file is read only if its size or a timestamp differs from when it was read.
+    """
+    if home.sealed.codec != VIEW:
+        return
+    origin, known = home.origin, Hashes()
+    known.load(home.url)
+    if origin is None:
+        msg = f"there is no origin.json, which lists the input that this view needs; {AGAIN}"
+        raise ReadError(msg, home.url)
+    stated: dict[str, dict[str, str]] = {}  # the shards of the input Datasets
+    for row in origin.files:
+        reader = reader_of(origin.readers[row.reader])
+        above = home_of(row.url) if isinstance(reader, Sealed) else None
+        if above is not None and above.url not in stated:
+            stated[above.url] = shards_now(above)
+            if above.readable is not None:
+                check_input(above)
+        if above is not None:
+            is_whole = files.exists(stated[above.url].get(row.fingerprint, ""))
+        else:
+            is_whole = bool(row.left_out) or (reader is not None and is_same(row, reader, known))
+        if not is_whole:
+            raise _changed(home, row.url)
+    for one in origin.beside:
+        if not is_there(one.url) or known.fingerprint(one.url) != one.fingerprint:
+            raise _changed(home, one.url)
+
+
+def _changed(home: Folder, url: str) -> ReadError:
+    state = "has changed" if is_there(url) else "is missing"
+    return ReadError(f"this file {state}, from which the view {home.url} takes its documents; {AGAIN}", url)
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:
@@ -73,7 +109,7 @@ def documents(out: str, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 def _stored(row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the documents of a shard of a sealed Dataset."""
     shift = row.file << B.POSITION_BITS
-    rows = rows_of_ids(row.url, [id_ - shift for id_ in ids])
+    rows = Sealed().rows(row.url, [id_ - shift for id_ in ids])
     return {one["id"] + shift: {**one, "id": one["id"] + shift} for one in rows}
 
 

@@ -24,6 +24,7 @@ from dataprep.store.key import key
 from dataprep.store.place import check_here, here
 
 from ..inputs import removed
+from ..inputs.look_up import check_input
 from ..output import layout as folder
 from ..output.layout import Folder, at_hand
 from ..output.one_result import one_result, opened
@@ -130,8 +131,11 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one."""
-        return all(isinstance(stage, Verdict) for stage in self.stages)
+        """True if all pending stages only apply Estimators' decisions, so nothing must be saved before the next one.
+
+        The beginnings of parts, which a trial reads, can be read again, too.
+        """
+        return all(isinstance(stage, (Head, Verdict)) for stage in self.stages)
 
     @property
     def hides(self) -> bool:
@@ -396,6 +400,7 @@ def _opened(url: str) -> Dataset:
         msg = "manifest.json does not describe a Dataset; to open token shards, use Shards.open"
         raise ReadError(msg, url)
     manifest = home.sealed
+    check_input(home)
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
     return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 

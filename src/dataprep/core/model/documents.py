@@ -26,6 +26,7 @@ from .batch import Batch
 from .hub_card import section_of, with_section
 from .part import Part, ShardWriter
 from .stats import Stats
+from .view import VIEW
 
 REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub
 CARD = "README.md"
@@ -181,7 +182,8 @@ class Documents:
         """
         datasets = need("datasets", extra="hf")
         self.check_here()
-        if self._is_counted and self.count and not restore and files.is_local(str(self.url)):
+        is_view = self.manifest is not None and self.manifest.codec == VIEW
+        if self._is_counted and self.count and not restore and not is_view and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
         table = self.to_arrow(restore=restore)
         return datasets.Dataset(table if len(table) else table.schema.empty_table())  # datasets needs arrays, not none

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import FunctionFailed, counted
+from dataprep.store.parquet import sorted_rows
 from dataprep.store.ranks import mix
 
 from . import batch as B
@@ -239,12 +240,13 @@ class Ledger:
         """Count the spans that `cut` recorded for the documents of a returned batch, by rule, and quote some."""
         if not self._new_cuts or self.is_replay:
             return
-        rows = pa.Table.from_batches(self._new_cuts)
+        rows = pa.Table.from_batches(self._new_cuts).select(["id", "start", "end", "reason"])
         self._new_cuts = []
-        rows = rows.filter(pa.array(B.find_sorted(B.ids(batch), rows.column("id").to_numpy())[1]))
-        stated = rows.column("reason").fill_null(self.stage)
-        for rule in stated.unique().to_pylist():
-            mine = rows.filter(pc.equal(stated, rule))
+        is_here = B.find_sorted(B.ids(batch), rows.column("id").to_numpy())[1]
+        rows = rows if is_here.all() else rows.filter(pa.array(is_here))
+        reasons = rows.column("reason")
+        for rule in (rules := reasons.unique().fill_null(self.stage).unique().to_pylist()):
+            mine = rows if len(rules) == 1 else rows.filter(pc.equal(reasons.fill_null(self.stage), rule))
             ids, start, end = united(*(mine.column(name).to_numpy() for name in ("id", "start", "end")))
             cuts = self.record.cuts.setdefault(rule, RuleCuts())
             cuts += RuleCuts(len(ids), int((end - start).sum()))
@@ -327,13 +329,11 @@ class Ledger:
 
     def drop_table(self) -> pa.Table:
         """Return the recorded drops as a table, one row per dropped document, sorted by id."""
-        table = pa.Table.from_batches(self.drops, DROPS)
-        return table.sort_by("id") if len(table) else table
+        return sorted_rows(pa.Table.from_batches(self.drops, DROPS), [("id", "ascending")])
 
     def cut_table(self) -> pa.Table:
         """Return the recorded cuts as a table, one row per span cut out of a text, sorted by document id and start."""
-        table = pa.Table.from_batches(self.cuts, CUTS)
-        return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
+        return sorted_rows(pa.Table.from_batches(self.cuts, CUTS), [("id", "ascending"), ("start", "ascending")])
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
         """Mark ids as accounted for; yield each batch with the matching rows, and whether it has each id.

@@ -21,7 +21,7 @@ from dataprep.store.place import check_here, here
 
 from ..output.layout import open_at_hand
 from . import batch as B
-from . import blame
+from . import blame, view
 from .batch import Batch, Ids
 from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
@@ -29,7 +29,7 @@ from .ledger import Ledger
 from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
-from .tables import checked
+from .tables import checked, rows_of_ids
 from .unread import set_aside
 from .verdict import CutSpans, DropIds, Verdict
 
@@ -62,7 +62,8 @@ class Sealed(Reader):
         if self.joined:
             return from_text(self.joined)
         with self._opened(piece.url) as parquet:
-            return parquet.schema_arrow.remove_metadata()
+            stated = view.stated_in(parquet)
+            return from_text(stated["schema"]) if stated else parquet.schema_arrow.remove_metadata()
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield every row group of a shard as one batch; `piece.file` is added to the file numbers in ids."""
@@ -81,23 +82,43 @@ class Sealed(Reader):
 
     def _stored(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
         with self._opened(piece.url) as parquet:
-            if parquet.metadata.num_row_groups == 0:
-                empty = B.empty(parquet.schema_arrow)
-                yield empty if columns is None else empty.select([c for c in columns if c in empty.schema.names])
-            for group in range(parquet.metadata.num_row_groups):
-                table = parquet.read_row_group(group, columns=columns, use_threads=False)
-                for batch in table.combine_chunks().to_batches():
-                    yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
+            stated = view.stated_in(parquet)
+            if not stated or (columns is not None and {*columns}.isdisjoint(stated["given"])):
+                yield from self._groups(parquet, piece, columns)
+                return
+            own = parquet.read(use_threads=False)
+        for batch in view.documents(stated, own, piece.url, columns):
+            yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
+
+    def _groups(self, parquet: pq.ParquetFile, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
+        if parquet.metadata.num_row_groups == 0:
+            empty = B.empty(parquet.schema_arrow)
+            yield empty if columns is None else empty.select([c for c in columns if c in empty.schema.names])
+        for group in range(parquet.metadata.num_row_groups):
+            table = parquet.read_row_group(group, columns=columns, use_threads=False)
+            for batch in table.replace_schema_metadata().combine_chunks().to_batches():
+                yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
 
     @contextlib.contextmanager
     def _opened(self, url: str) -> Iterator[pq.ParquetFile]:
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
-        with (
-            checked(url, "shard that was sealed", REOPEN),
-            open_at_hand(url) as f,
-            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
-        ):
-            yield parquet
+        with checked(url, "shard that was sealed", REOPEN), open_at_hand(url) as f:
+            footer = pq.read_metadata(f)
+            there = [name for name in coded if name in footer.schema.names]  # a view has few of them
+            yield pq.ParquetFile(
+                f, metadata=footer, read_dictionary=there, pre_buffer=False, page_checksum_verification=True
+            )
+
+    def rows(self, url: str, ids: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield the documents of the shard `url` with the given ids, in ascending order, as dicts."""
+        with self._opened(url) as parquet:
+            stated = view.stated_in(parquet)
+            own = parquet.read(use_threads=False) if stated else None
+        if own is None:
+            yield from rows_of_ids(url, ids)
+            return
+        for batch in view.documents(stated, own, url, None, np.array(sorted(ids), np.uint64)):
+            yield from batch.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -113,8 +134,9 @@ class Part:
         max_window: the largest allowed window of zstd files, in bytes; 0 means 128 MiB.
         files_before: a number that is added to the file numbers in ids, after the stages, so that the ids of several
             Datasets remain unique.
+        view: what the shards of a view state about their documents (`view.statement`); "" to write the documents.
         given_in: the working folder in which relative paths of the slices were given. The key does not depend on
-            `forgotten`, `skips_bad`, `files_before` or `given_in`.
+            `forgotten`, `skips_bad`, `files_before`, `view` or `given_in`.
     """
 
     slices: tuple[Slice, ...]
@@ -127,6 +149,7 @@ class Part:
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
     files_before: int = field(default=0, compare=False)
+    view: str = field(default="", compare=False)
     given_in: str = field(default_factory=here, compare=False, repr=False)
 
     @property
@@ -275,16 +298,20 @@ class ShardWriter:
     declares plain strings, since Hugging Face's `datasets` rejects Arrow dictionaries.
     """
 
-    def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:
+    def __init__(self, f: Any, schema: pa.Schema, compression: str, of_view: str = "") -> None:
+        if of_view:
+            schema, compression = view.stored_schema(schema, of_view), "zstd"
         self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         plain = [field.with_type(field.type.value_type) if field.name in self.coded else field for field in schema]
         self.parquet = FileWriter(
-            f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"],
+            f, pa.schema(plain, metadata=schema.metadata if of_view else None), compression=compression,
+            use_dictionary=self.coded or False, write_statistics=["id"],
             write_page_checksum=True,
         )  # fmt: skip
 
     def write(self, batch: Batch) -> None:
         """Write a batch of documents as one row group of the Parquet file."""
+        batch = batch.select(self.parquet.schema.names)
         for name in self.coded:
             batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
         self.parquet.write_batch(batch.cast(self.parquet.schema))

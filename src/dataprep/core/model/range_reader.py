@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_left, bisect_right
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dataprep.errors import ReadError
 from dataprep.store import files
+from dataprep.store.parquet import parts_of
 
-from .tables import between, checked, conform, id_bounds, known_columns
+from .tables import IDS, checked, conform, id_bounds, known_columns
 
 
 class RangeReader:
     """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
+
+    If the table has several files, only those with ids of the batch are open.
 
     Raises CorruptShard if the table is missing or damaged, or lacks a required column.
     """
 
     def __init__(self, url: str, schema: pa.Schema) -> None:
         self.url, self.schema = url, schema
-        with self._checked(), contextlib.ExitStack() as opened:
-            opened_file = opened.enter_context(files.open_arrow(url))
-            self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
-            self.known = known_columns(self.file.schema_arrow, schema)
-            self.opened = opened.pop_all()
-        self.bounds = id_bounds(self.file.metadata)
-        self.held: dict[int, pa.Table] = {}
+        self.parts, self.opened = [(url, IDS[1])], dict[int, _Part]()
+        self.held: dict[tuple[int, int], pa.Table] = {}  # by the numbers of the file and the row group
+        with self._checked():
+            try:
+                self.opened[0] = _Part(url, schema)
+            except ReadError:  # a folder
+                if not files.is_dir(url):
+                    raise
+                self.parts = parts_of(url)
 
     def __enter__(self) -> RangeReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.opened.close()
+        for one in self.opened.values():
+            one.close()
 
     def _checked(self) -> contextlib.AbstractContextManager[None]:
         return checked(self.url, "verdict table that was written", "remove its folder and run again")
@@ -42,13 +52,42 @@ class RangeReader:
         """Return the rows of the table that refer to documents of `batch`."""
         numbers = batch.column("id").to_numpy()
         low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
-        groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]
         with self._checked():
-            self.held = {i: self.held.get(i) or self._read(i) for i in groups}
-        if not groups:
+            groups = self._groups(low, high) if len(numbers) else []
+            self.held = {at: self.held.get(at) or self.opened[at[0]].read(at[1]) for at in groups}
+        if not self.held:
             return self.schema.empty_table()
-        found = between(pa.concat_tables(self.held.values()), low, high)
-        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
+        rows = pa.concat_tables(self.held.values())
+        ids = rows.column("id").to_numpy()
+        first, last = np.searchsorted(ids, np.uint64(low)), np.searchsorted(ids, np.uint64(high), "right")
+        found = rows.slice(first, last - first)
+        is_in = pc.is_in(found.column("id"), batch.column("id"))
+        return (found if pc.all(is_in).as_py() else found.filter(is_in)).combine_chunks()
 
-    def _read(self, group: int) -> pa.Table:
+    def _groups(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Return the row groups that may contain ids from `low` to `high`, and open their files but no others."""
+        ends = [last for _, last in self.parts]
+        wanted = range(bisect_left(ends, low), min(bisect_right(ends, high) + 1, len(ends)))
+        for number in self.opened.keys() - wanted:
+            self.opened.pop(number).close()
+        for number in wanted:
+            self.opened[number] = self.opened.get(number) or _Part(self.parts[number][0], self.schema)
+        bounds = [(number, i, *of) for number in wanted for i, of in enumerate(self.opened[number].bounds)]
+        return [(number, i) for number, i, first, last in bounds if first <= high and last >= low]
+
+
+class _Part:
+    """An open file of a table."""
+
+    def __init__(self, url: str, schema: pa.Schema) -> None:
+        self.schema = schema
+        with contextlib.ExitStack() as opened:
+            file: Any = opened.enter_context(files.open_arrow(url))
+            self.file = pq.ParquetFile(file, page_checksum_verification=True)
+            self.known = known_columns(self.file.schema_arrow, schema)
+            self.close = opened.pop_all().close
+        self.bounds = id_bounds(self.file.metadata)
+
+    def read(self, group: int) -> pa.Table:
+        """Return the rows of a row group."""
         return conform(self.file.read_row_group(group, self.known), self.schema)

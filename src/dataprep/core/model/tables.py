@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, raise_if_short
 from dataprep.store import files
-from dataprep.store.parquet import AnyRows, FileWriter, compact, sorted_rows
+from dataprep.store.parquet import AnyRows, parts_of, sorted_rows, write_table
 
 from ..output.layout import Folder, at_hand
+from ..output.owned import discard
 
 DROPS = pa.schema(
     [
@@ -210,29 +211,39 @@ def span_rows(
       all copies are in this Dataset.
     - reason: the rule that cuts each span; None if the stage has only one rule.
     """
-    known = pa.array(rows["duplicate_of"] != NOBODY)
+    is_known = rows["duplicate_of"] != NOBODY
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
-    for name in ("duplicate_of", "duplicate_of_start", "duplicate_of_end"):
-        columns[name] = pc.if_else(known, columns[name], None)
+    for name in () if is_known.all() else ("duplicate_of", "duplicate_of_start", "duplicate_of_end"):
+        columns[name] = pc.if_else(pa.array(is_known), columns[name], None)
     return new_rows(SPANS, **columns, duplicate_of_dataset=duplicate_of_dataset, reason=reason)
 
 
-def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> int:
+def write_rows(
+    url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch], file_groups: int | None = None
+) -> int:
     """Write rows with the columns of `schema` to the Parquet file `url`, and return their number.
 
-    No id in a table may be less than the ids in the previous table. Rows with the same id are in the order of `ORDER`.
+    A table with more than FILE_GROUPS row groups is written as a folder of files, see `write_table`. No id in a table
+    may be less than the ids in the previous table. Rows with the same id are in the order of `ORDER`.
+
+    - file_groups: as in `write_table`.
     """
     order = [(name, "ascending") for name in ORDER if name in schema.names]
-    n_rows, last = 0, 0
-    with files.atomic(url) as f, FileWriter(f, schema, **compact(schema)) as writer:
+    counted = {"rows": 0, "last": 0}
+
+    def ordered() -> Iterator[pa.Table]:
         for table in tables:
-            ordered = sorted_rows(conform(table, schema), order)
-            if len(ordered):
-                assert last <= ordered.column("id")[0].as_py(), "verdicts come in order of ids"
-                last = ordered.column("id")[-1].as_py()
-                n_rows += len(ordered)
-                writer.write(ordered, VERDICT_ROWS)
-    return n_rows
+            rows = sorted_rows(conform(table, schema), order)
+            if len(rows):
+                assert counted["last"] <= rows.column("id")[0].as_py(), "verdicts come in order of ids"
+                counted["last"] = rows.column("id")[-1].as_py()
+                counted["rows"] += len(rows)
+                yield rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+
+    if files.is_dir(url):  # the files of an earlier table
+        discard(url)
+    write_table(url, schema, ordered(), VERDICT_ROWS, file_groups)
+    return counted["rows"]
 
 
 @dataclass(frozen=True)
@@ -360,6 +371,9 @@ def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
 
 def read_rows(url: str, schema: pa.Schema) -> pa.Table:
     """Return all rows of a table, with the columns of `schema`. Raises CorruptShard as `opened` does."""
+    if files.is_dir(url):
+        with checked(url):
+            return pa.concat_tables([read_rows(one, schema) for one, _ in parts_of(url)])
     with opened(url, schema) as file:
         return conform(file.read(known_columns(file.schema_arrow, schema)), schema)
 

@@ -16,7 +16,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from rich.filesize import decimal
@@ -419,17 +419,27 @@ def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
 
 
 def _settle_receipts(folder: Folder, begun: Folder) -> None:
-    """Move the receipts of the work to their final paths, and remove those of parts that no longer exist."""
-    for url in begun.receipts():
-        new = folder.path(RECEIPTS, files.name_of(url))
-        record = receipts.found(url)
-        if record is not None and any(one["name"].startswith("../../") for one in record["files"]):  # kept files
-            stored = [{**one, "name": re.sub(r"^\.\./\.\./", "../", one["name"])} for one in record["files"]]
-            files.write_state(new, {**record, "files": stored})
-        elif record is not None:
-            owned.move((url, new))
+    """Move the receipts of the work to their final paths, or into one file, and remove those that are not wanted."""
     n = folder.manifest.parts if folder.manifest is not None else None
-    if n is not None:
-        wanted = {files.name_of(folder.receipt(number)) for number in range(n)}
-        names = set(files.listdir(folder.path(RECEIPTS))) - wanted
+    wanted = None if n is None else {files.name_of(folder.receipt(number)) for number in range(n)}
+    is_packed = n is not None and n > receipts.MOST_FILES
+    new = begun.receipts()
+    every = {**folder.receipts(), **new} if is_packed else new
+    settled = {files.name_of(url): _settled(record) for url, record in every.items() if record is not None}
+    if is_packed and new:
+        receipts.pack(folder.path(RECEIPTS), {name: one for name, one in settled.items() if name in (wanted or ())})
+    for url in () if is_packed else new:
+        name = files.name_of(url)
+        if name in settled and settled[name] != every[url]:
+            files.write_state(folder.path(RECEIPTS, name), settled[name])
+        elif name in settled:
+            owned.move((url, folder.path(RECEIPTS, name)))
+    if wanted is not None:
+        names = set(files.listdir(folder.path(RECEIPTS))) - ({receipts.PACKED} if is_packed else wanted)
         owned.remove(folder.url, [files.join(RECEIPTS, name) for name in names])
+
+
+def _settled(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a receipt of the work with the paths of kept files, relative to the receipts of the result."""
+    stored = [{**one, "name": re.sub(r"^\.\./\.\./", "../", one["name"])} for one in record["files"]]
+    return {**record, "files": stored}

@@ -19,7 +19,7 @@ from dataprep.store import files
 from dataprep.store.key import key
 
 from ..model.batch import NO_IDS, POSITION_BITS, Ids
-from ..model.tables import VERDICTS, new_rows, write_verdicts
+from ..model.tables import VERDICTS, new_rows, write_rows
 from .layout import FORGET_LIST
 from .state import INDEX
 
@@ -37,7 +37,8 @@ def listed(folder: str) -> Ids:
 
 def write_list(folder: str, ids: Ids) -> None:
     """Write or replace the forget list of a folder: the ids of the documents to leave out."""
-    write_verdicts(files.join(folder, FORGET_LIST), [new_rows(VERDICTS, id=np.unique(ids), reason=REASON)])
+    rows = new_rows(VERDICTS, id=np.unique(ids), reason=REASON)
+    write_rows(files.join(folder, FORGET_LIST), VERDICTS, [rows], file_groups=1 << 32)
 
 
 def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str | None:

@@ -7,7 +7,7 @@ OUT/unread.parquet     files that were not read, if there are any (`core/model/u
 OUT/forget.parquet     documents to leave out (`forget_list.py`)
 OUT/data/              documents (shards)
 OUT/drops/ cuts/       tables of dropped documents, and of spans cut out of texts, one per part (task)
-OUT/receipts/          records of finished work, one per part
+OUT/receipts/          records of finished work, one per part; those of many parts in one file (`store/receipts.py`)
 OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read; after
                                       `dataprep prune` only input/drops, cuts and their records (`pruning.py`)
 OUT/index/             a suffix index: manifest.json, recipe.json and origin.json of its own, and shards/
@@ -29,7 +29,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
-from dataprep.store import files
+from dataprep.store import files, receipts
 from dataprep.store.place import found_again, here
 
 from . import state
@@ -247,9 +247,14 @@ class Folder:
         """Return the URL of the receipt (record of finished work) of part number `part`."""
         return self.path(RECEIPTS, f"{part_name(part)}.json")
 
-    def receipts(self) -> list[str]:
-        """Return the URLs of all receipts (records of finished work, one per part)."""
-        return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS)) if name.endswith(".json")]
+    def receipts(self) -> dict[str, dict[str, Any] | None]:
+        """Return {URL: content} of all receipts (records of finished work, one per part), as `receipts.all_in` does."""
+        return receipts.all_in(self.path(RECEIPTS))
+
+    @property
+    def n_done(self) -> int:
+        """The number of parts whose work is finished."""
+        return sum(name.endswith(".json") for name in files.listdir(self.path(RECEIPTS))) or len(self.receipts())
 
     def tables(self, kind: str) -> list[str]:
         """Return the URLs of all tables of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""

@@ -22,6 +22,7 @@ from dataprep.store import files
 
 from ..model.batch import POSITION_BITS, Ids
 from ..model.dataset import open_dataset
+from ..model.part import Sealed
 from ..model.tables import SCHEMAS, read_tables, rows_of_ids
 from .changes import SEALED
 from .forget_list import listed
@@ -62,7 +63,7 @@ class MemberFolder(Folder):
         - kind: DROPS or CUTS for such a table; None for documents.
         """
         own = self.own_ids(ids)
-        for row in rows_of_ids(url, own, None if kind is None else SCHEMAS[kind]) if own else ():
+        for row in () if not own else Sealed().rows(url, own) if kind is None else rows_of_ids(url, own, SCHEMAS[kind]):
             yield self._shifted(row, is_table=kind is not None)
 
     def _shifted(self, row: dict[str, Any], *, is_table: bool) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import posixpath
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files, lease
+from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
@@ -29,6 +28,7 @@ from dataprep.store.atomic import (
     remove_empty,
     sync,
 )  # fmt: skip
+from dataprep.store.receipts import PACKED
 
 from .layout import (
     CUTS,
@@ -64,11 +64,12 @@ _INDEX = rf"/{_ASIDE}{_ORIGIN}"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
     rf"({_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
-    rf"|{RECEIPTS}/part-\d{{5,}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
+    rf"|{RECEIPTS}/(part-\d{{5,}}\.json|{re.escape(PACKED)})|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5,}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
-_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
+_TABLE = rf"({VERDICTS}|{SPANS})(/(index|part-\d{{5,}})\.parquet)?"  # in one file or in several
+_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({_TABLE}|{INPUT}/({_PARTS})|{_WORK}))"
 
 
 def begin(out: str) -> None:
@@ -322,7 +323,7 @@ def _named_by_receipts(out: str) -> set[str]:
         names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
         is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
         if is_receipt or (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
-            found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
+            found |= {receipts.resolved(url, name) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(_result(home))
                 kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
@@ -331,6 +332,7 @@ def _named_by_receipts(out: str) -> set[str]:
                 indexes.add(_result(home))
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(_result(home.removesuffix(f"/{RECEIPTS}")))
+    datasets |= {_result(url.removesuffix(packed)) for url in listed if url.endswith(packed := f"/{RECEIPTS}/{PACKED}")}
     tokens |= {_result(url.rpartition("/")[0]) for url in listed if files.name_of(url) == SIZES_OF_IDS}
     homes = ((datasets, _LAYOUT), (tokens, _TOKENS), (indexes, _INDEX))
     for home, inside in ((home, inside) for some, inside in homes for home in some):

@@ -29,7 +29,7 @@ def prune(home: Folder) -> int:
     records = [(place, record) for place in inputs if (record := place.record) is not None]
     for place, record in records:
         names = {*record.names(), PRUNED, RECIPE, FORGET_LIST} - {shard.name for shard in record.shards}
-        names |= {files.join(RECEIPTS, files.name_of(url)) for url in place.receipts()}
+        names |= {files.join(RECEIPTS, name) for name in files.listdir(place.path(RECEIPTS))}
         kept |= {files.join(STEPS, place.parent.name, INPUT, name) for name in names}
     for place, _ in records:
         if place.is_sealed:

@@ -65,17 +65,17 @@ def keep(staging: Staging, homes: Iterable[Folder], keys: Mapping[int, str]) -> 
     - homes: the folders of earlier results.
     - keys: {number of a part: its key}. The files of a part are not checked.
     """
-    urls = (url for home in homes for url in home.receipts())
-    held = {record["key"]: url for url in urls if (record := receipts.found(url)) is not None}
+    every = (one for home in homes for one in home.receipts().items())
+    held = {record["key"]: (url, record) for url, record in every if record is not None}
     chosen = [(number, held[key]) for number, key in keys.items() if key in held]
     with ThreadPoolExecutor(THREADS, thread_name_prefix="keep") as threads:
         list(threads.map(lambda one: _keep(staging, *one), chosen))
 
 
-def _keep(staging: Staging, number: int, url: str) -> None:
-    new, record = staging.receipt(number), receipts.found(url)
+def _keep(staging: Staging, number: int, one: tuple[str, dict[str, Any]]) -> None:
+    new, (url, record) = staging.receipt(number), one
     known = receipts.found(new)
-    if record is None or (known is not None and known["key"] == record["key"]):
+    if known is not None and known["key"] == record["key"]:
         return
     is_here = files.is_inside(url, staging.out) and files.name_of(url) == files.name_of(new)
     kept = receipts.moved(record, url, new) if is_here else _linked(staging, number, url, record)

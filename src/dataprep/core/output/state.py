@@ -78,7 +78,8 @@ class Recipe(StateRecord):
             contain ".gN" before the suffix.
         keeps: the names of the step folders to keep if the previous result must not be kept because it contains data
             that this result hides or leaves out; None if the previous result may be kept.
-        codec: the compression of the shards, "lz4" or "none"; None means zstd. The key does not depend on the codec.
+        codec: the compression of the shards, "lz4" or "none", or "view" if their texts remain in the input; None means
+            zstd. The key does not depend on the codec.
     """
 
     kind: str

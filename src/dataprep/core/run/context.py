@@ -10,6 +10,7 @@ input calls `trial_of(run)` or `sees_all(run)`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -54,13 +55,16 @@ class Context:
 
         - label: the title of the progress bar.
         """
-        n = 0
-        if self.trial is not None:
-            self.trial.passes += [label] if any(getattr(item, "n_bytes", 0) for item in items) else []
-            label = ""
-        for result in self.runner.map(task, items, label):
-            n += 1
-            yield result
+        n, title = 0, "" if self.trial else label
+        nothing = contextlib.nullcontext(list[R]())
+        trying: contextlib.AbstractContextManager[list[R]] = (
+            self.trial.trying(task, items, label) if self.trial else nothing
+        )
+        with trying as noted:
+            for result in self.runner.map(task, items, title):
+                n += 1
+                noted[:] = [result] if self.trial else []
+                yield result
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
@@ -69,6 +73,12 @@ class Context:
         """Begin in the background the work that a Local must do before its first task."""
         if isinstance(self.runner, Local):
             self.runner.start()
+
+    def check_nodes(self, docs: Dataset, out: str) -> None:
+        """Check that all nodes of a Ray cluster can read documents and write into a folder. Raises PlanError if not."""
+        first = next((piece.url for part in docs.parts for piece in part.slices), None)
+        if isinstance(self.runner, Ray) and self.trial is None and first is not None:
+            self.runner.check_nodes(out, first)
 
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:

@@ -8,11 +8,15 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import cloudpickle
 import numpy as np
 import pyarrow as pa
 
+from dataprep.store import files
+
+NUMBA = version("numba")  # which compiles the kernels, and takes half a second to import
 STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
 
@@ -21,7 +25,8 @@ def versions() -> dict[str, str]:
     from dataprep import __version__
 
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
+    named = {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
+    return {**named, "numba": NUMBA}
 
 
 def difference(theirs: dict[str, str]) -> str:
@@ -43,6 +48,33 @@ def enter(path: Sequence[str], folder: str) -> None:
     sys.path[:] = dict.fromkeys((*own, *sys.path, *path))
     with contextlib.suppress(OSError):  # on another machine, where relative paths are rejected (`check_here`)
         os.chdir(folder)
+
+
+def objection(theirs: dict[str, str], path: Sequence[str], folder: str, probe: str, read: str) -> str:
+    """Return why this process could not do the tasks of a run; "" if it could, after it has created the file `probe`.
+
+    Args:
+        theirs: the versions of the run's process.
+        path: its module search path.
+        folder: its working folder.
+        probe: the URL of a new file in the output folder, which exists.
+        read: the URL of a file that tasks read.
+    """
+    if differ := difference(theirs):
+        return f"has {differ}; install the same versions there, or pass runtime_env="
+    enter(path, folder)
+    out = probe.rpartition("/")[0]
+    try:
+        if files.is_local(out) and not files.is_dir(out):
+            return f"has no folder {out}; pass an out that all nodes see, such as a folder on NFS or s3://bucket/out"
+        files.create(probe, probe.encode())
+    except Exception as e:  # noqa: BLE001 - of any client
+        return f"cannot write into {out} ({type(e).__name__}: {e}); check the credentials and permissions there"
+    try:
+        files.size(read)
+    except Exception as e:  # noqa: BLE001 - of any client
+        return f"cannot read the input ({type(e).__name__}: {e}); pass files that all nodes see"
+    return ""
 
 
 def name_of(task: bytes) -> str:

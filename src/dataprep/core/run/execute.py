@@ -36,6 +36,7 @@ def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
             stage = _fit(stage, account.docs, context, step)
             account.fit(step.label, stage)
         account.then(stage, step.label)
+    account.docs = plan.laid_out(account.docs, saved=bool(account.saved))
     plan.warn(seal(account, work, context, codec=plan.wanted.recipe.codec or "zstd", label="write").stats)
 
 

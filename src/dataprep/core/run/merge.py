@@ -2,11 +2,15 @@
 
 Every byte is read once per level: one level for up to FAN_IN^2 files, two for up to FAN_IN^3. Memory holds MERGE_BYTES
 and the tables of offsets of FAN_IN files.
+
+If many tasks had to write many sections each, their tables of offsets would be larger than the data. They then write
+MAX_SECTIONS, and SplitSections divides each of these into the sections of one file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,12 +20,13 @@ import numpy.typing as npt
 
 from dataprep.store import shuffle
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import Divided, Spill, spill_to
 
 from .passes import Pass
 from .runner import Runner
 
 MERGE_BYTES = 32 << 20  # in memory at once, and again as the sections are put in order
+MAX_SECTIONS = 4096  # of a file that many tasks write
 
 
 @dataclass(frozen=True)
@@ -91,17 +96,89 @@ def _ordered(spills: list[Spill], table: Any, sizes: Any) -> Iterator[Any]:
         first = last
 
 
+@dataclass(frozen=True)
+class SplitSections(Pass[int]):
+    """Divide one section of `found` into the sections of one file of `split`; a subclass names the folder.
+
+    The rows have a field "section", the number of their section in `split`. If the width is 2, the rows are headers,
+    each with a payload of as many eight-byte words as its field "words" states.
+
+    Attributes:
+        found: the files to divide.
+        split: the files that all tasks write: a slice per section of `found`.
+        dtype: the type of a row.
+    """
+
+    noun = "group"
+
+    found: ShuffleFiles
+    split: ShuffleFiles
+    dtype: np.dtype[Any]
+
+    def url_of(self, item: int) -> str:
+        """Return the URL of the file with the sections of section number `item`."""
+        return self.split.file(item)
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write the sections of section number `item` of `found` to `url`."""
+        first, last = self.split.cuts(item)
+        with spill_to(url, self.split.width * (last - first)) as spill:
+            for rows, words in self._blocks(item):
+                spill.write(in_sections(rows["section"] - np.uint32(first), rows, words, last - first))
+        return {}
+
+    def _blocks(self, item: int) -> Iterator[tuple[Any, Any]]:
+        """Yield the rows of a section and their payloads (None if the width is 1), about MERGE_BYTES at a time."""
+        if self.found.width == 1:
+            for rows in self.found.blocks(item, self.dtype, max(1, MERGE_BYTES // self.dtype.itemsize)):
+                yield rows, None
+            return
+        urls, index = self.found.of(item)
+        for url in urls:
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    rows = spill.read(segment, 2 * index, dtype=self.dtype)
+                    start, _ = spill.where(segment, 2 * index + 1)
+                    ends = np.append(0, np.cumsum(8 * rows["words"]))
+                    cuts = np.flatnonzero(np.diff(ends[1:] // MERGE_BYTES)) + 1
+                    for low, high in itertools.pairwise([0, *cuts.tolist(), len(rows)]):
+                        payloads = spill.bytes(start + int(ends[low]), start + int(ends[high]))
+                        yield rows[low:high], payloads.view(np.uint64)
+
+
+def in_sections(numbers: Any, rows: Any, words: Any, n: int) -> list[Any]:
+    """Return `n` sections of rows; with payloads, the rows and the payloads of every section in turn.
+
+    - numbers: the number of each row's section.
+    - words: the payloads of all rows, uint64, as in `SplitSections`; None if rows have none.
+    """
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.append(0, np.cumsum(np.bincount(numbers, minlength=n)))
+    if words is None:
+        return [Divided(rows.take(order), cuts)]
+    starts = np.append(0, np.cumsum(rows["words"]))
+    sections = []
+    for low, high in itertools.pairwise(cuts.tolist()):
+        own = order[low:high]
+        payloads = [words[starts[r] : starts[r + 1]] for r in own.tolist()]
+        sections += [rows.take(own), np.concatenate(payloads) if payloads else words[:0]]
+    return sections
+
+
 def merged(
-    runner: Runner, found: ShuffleFiles, task: type[MergeSections], out: str, key: str, label: str, start: int = 0
-) -> ShuffleFiles:
+    runner: Runner, found: ShuffleFiles, task: type[MergeSections], out: str, key: str, label: str, *, start: int = 0,
+    slices: int = 1,
+) -> ShuffleFiles:  # fmt: skip
     """Merge shuffle files until each section is in at most FAN_IN files; return the merged files, or `found` itself.
 
     - task: the subclass of MergeSections, which names the folder.
     - out, key: as in `Pass`.
     - label: the title of the progress bar.
     - start: the number of the first merged file.
+    - slices: the number of files of each group; more than 1 if the files are large, so that no task reads much more
+      than the tasks before it.
     """
-    slices = 1
+    slices = min(found.n, slices)
     while found.groups > shuffle.FAN_IN:
         to = replace(
             found, url=task.url(out, 0)[:-5], groups=-(-found.groups // shuffle.FAN_IN), slices=slices, start=start
@@ -110,3 +187,22 @@ def merged(
         list(runner.map(task(out, key, found, to), range(to.groups * slices), label))
         found, slices = to, min(found.n, slices * shuffle.FAN_IN)
     return found
+
+
+def split(
+    runner: Runner, found: ShuffleFiles, n: int, task: type[SplitSections], dtype: np.dtype[Any], out: str, key: str,
+    label: str,
+) -> ShuffleFiles:  # fmt: skip
+    """Divide the sections of shuffle files, so that there are `n`; return the new files, or `found` if it has `n`.
+
+    - task: the subclass of SplitSections, which names the folder.
+    - dtype: the type of a row.
+    - out, key, label: as in `merged`.
+    """
+    if n == found.n:
+        return found
+    url = task.url(out, 0)[:-5]
+    start = found.start + found.groups * found.slices if url == found.url else 0
+    to = ShuffleFiles(url, 1, n, found.width, found.n, start)
+    list(runner.map(task(out, key, found, to, dtype), range(found.n), label))
+    return to

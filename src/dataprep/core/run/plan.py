@@ -8,19 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, redacted, require
 from dataprep.store import files
 from dataprep.store.key import key
 
 from ..inputs.origin import origin_of
 from ..inputs.sources import sources_in, sources_of, warn_of_absent
+from ..model import batch as B
 from ..model.dataset import Dataset, check_dataset, open_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
 from ..model.function import Filter
-from ..model.part import Sealed
+from ..model.part import Part, Sealed
+from ..model.reader import recorded
 from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
+from ..model.view import VIEW, statement
 from ..output import forget_list
 from ..output.commit import Output, Wanted
 from ..output.layout import (
@@ -39,6 +42,7 @@ from ..output.state import DATASET, Recipe
 from .context import Context, place_of
 
 log = logging.getLogger("dataprep")
+PART = re.compile(r"/part-(\d+)-[^/]*$")  # at the end of the path of a shard
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,15 @@ class Plan:
 
         - codec: the compression of the result, as in `Recipe`.
 
-        Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
-        data that an earlier stage has lost.
+        Raises PlanError if `out` holds input, if a stage needs a column that does not exist, if a stage must see data
+        that an earlier stage has lost, or if the result cannot be a view.
         """
         out = place_of(folder_url(out), context)
         check_dataset(docs)
         for given in (docs, *stages):
             given.check_here()
+        if codec == VIEW:
+            _check_view(docs, stages, hides=hides_input(docs))
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
@@ -154,8 +160,9 @@ class Plan:
             raise PlanError(msg)
 
     def prepare(self, context: Context) -> None:
-        """Save the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        """Save the hashes of the input files for later runs; check the nodes, and compile kernels for many workers."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
+        context.check_nodes(self.docs, self.out)
         if context.workers == 1:
             return
         if len(self.docs.parts) > 1:
@@ -164,6 +171,14 @@ class Plan:
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
             stage.warm()
+
+    def laid_out(self, docs: Dataset, *, saved: bool) -> Dataset:
+        """Return the documents to seal, with what a view must state about its input, if the result is to be one.
+
+        - saved: whether `docs` is the saved input of an Estimator.
+        """
+        stages = [step.stage for step in self.steps]
+        return _as_view(docs, self.docs, stages, saved=saved) if self.wanted.recipe.codec == VIEW else docs
 
     def warn(self, stats: Stats) -> None:
         """Log warnings about the statistics of the result, and about sources that a stage names but no document has."""
@@ -258,3 +273,44 @@ def lost_by(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
         for what, way_out in stage.loses.items():
             lost.setdefault(what, [stage.name, way_out])
     return lost
+
+
+def _check_view(docs: Dataset, stages: Sequence[Any], *, hides: bool) -> None:
+    """Raise PlanError if the documents that `stages` leave of `docs` cannot be a view of its input.
+
+    - hides: whether a stage of `docs`, or of a pipeline that made its Datasets, hides the input.
+    """
+    says = "layout='view' keeps the texts in the input only"
+    every = (*docs.stages, *stages)
+    hiding = [stage.name for stage in every if stage.hides]
+    require(not hides and not hiding, f"{says}, and {(*hiding, 'a stage that made it')[0]} hides the input; leave "
+            "layout= out")  # fmt: skip
+    changing = [stage.name for stage in every if not stage.only_drops]
+    require(not changing, f"{says}, and {', '.join(changing[:1])} changes texts; leave layout= out")
+    for part in docs.parts:
+        require(recorded(part.reader) is not None, f"{says}, and a reader of your own reads {part}; leave layout= out")
+        for piece in part.slices:
+            is_table = piece.fingerprint and not isinstance(part.reader, Sealed)
+            require(not is_table, f"{says}, and a table in memory has no file; leave layout= out")
+            shown = redacted(piece.url)
+            what = f"{shown} is a URL with a password, which is not stored"
+            require(shown == piece.url, f"{says}, and {what}; leave layout= out")
+
+
+def _as_view(docs: Dataset, given: Dataset, stages: Sequence[Any], *, saved: bool) -> Dataset:
+    """Return `docs` with parts whose shards become views of the input `given`.
+
+    - docs: the documents to seal: the input, or the saved input of an Estimator.
+    - stages: the stages of the Pipeline.
+    - saved: whether it is a saved input, whose shards have the numbers of the parts of `given` in their names.
+    """
+    added = {name for stage in (*given.stages, *stages) for name in stage.adds} | {"id"}
+    prints = given.fingerprints
+
+    def viewed(part: Part) -> Part:
+        number = PART.search(part.slices[0].url) if saved else None
+        of = part if number is None else given.parts[int(number[1])]
+        slices = [replace(piece, fingerprint=prints[piece.url]) for piece in of.slices]
+        return replace(part, view=statement(slices, {*B.FIXED, *of.reader.adds} - added))
+
+    return docs.of(map(viewed, docs.parts))

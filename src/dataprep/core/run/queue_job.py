@@ -7,7 +7,7 @@ import struct
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 
 from dataprep.errors import DataprepError, ReadError, portable
 from dataprep.store import files
-from dataprep.store.claims import Watch, claim
+from dataprep.store.claims import Watch, claim, listed
 from dataprep.store.place import here
 from dataprep.store.remote import NETWORK
 
@@ -157,15 +157,13 @@ class Job:
     @cached_property
     def stated(self) -> Terms:
         """The terms that a worker must know before it takes an item."""
-        with files.open_raw(self.at("stated")) as f:
-            found: Terms = cloudpickle.loads(f.read())
+        found: Terms = cloudpickle.loads(files.read(self.at("stated")))
         return found
 
     @cached_property
     def task(self) -> SentTask:
         """The task, in the form in which it was sent."""
-        with files.open_raw(self.at("task")) as f:
-            found: SentTask = cloudpickle.loads(f.read())
+        found: SentTask = cloudpickle.loads(files.read(self.at("task")))
         return replace(found, ended=self.at("ended"))  # the folder may have another name on this machine
 
     def item(self, index: int) -> SentItem:
@@ -181,7 +179,7 @@ class Job:
     @property
     def is_ended(self) -> bool:
         """Whether results are no longer wanted."""
-        return files.exists(self.at("ended")) or not files.exists(self.at("stated"))
+        return is_over(listed(self.url))
 
     def end(self) -> None:
         """Record that results are no longer wanted."""
@@ -195,31 +193,36 @@ class Job:
             time.sleep(0.01)
         return None
 
-    def claims(self) -> dict[int, int]:
-        """Return the number of the last attempt at each claimed item."""
-        found: dict[int, int] = {}
-        for name in files.listdir(self.at("claims")):
-            index, _, attempt = name.partition(".")
-            if index.isdigit():
-                found[int(index)] = max(found.get(int(index), 0), int(attempt))
-        return found
-
     def results(self) -> set[int]:
         """Return the items that have a result."""
-        return {int(name) for name in files.listdir(self.at("results")) if name.isdigit()}
+        return {int(name) for name in listed(self.at("results")) if name.isdigit()}
 
     def answer(self, index: int) -> Answer | None:
         """Return the pickled result and the pickled error of an item, one of which is None; None if it has neither."""
         try:
-            with files.open_raw(self.result_of(index)) as f:
-                found: Answer = cloudpickle.loads(f.read())
+            found: Answer = cloudpickle.loads(files.read(self.result_of(index)))
         except ReadError:  # it does not exist yet
             return None
         return found
 
     def busy(self, watch: Watch, patience: float) -> Iterator[int]:
         """Yield the items that live workers are processing."""
-        done = self.results()
-        for index, attempt in self.claims().items():
-            if index not in done and watch.silent(self.claim_of(index, attempt)) < patience:
+        done, found = self.results(), listed(self.at("claims"))
+        for index, attempt in last_attempts(found).items():
+            if index not in done and watch.silent(self.claim_of(index, attempt), found) < patience:
                 yield index
+
+
+def is_over(found: Iterable[str]) -> bool:
+    """Return whether results are no longer wanted, by the names in the folder of a job."""
+    return "ended" in found or "stated" not in found
+
+
+def last_attempts(found: Iterable[str]) -> dict[int, int]:
+    """Return the number of the last attempt at each claimed item, by the names of the claims."""
+    last: dict[int, int] = {}
+    for name in found:
+        index, _, attempt = name.partition(".")
+        if index.isdigit():
+            last[int(index)] = max(last.get(int(index), 0), int(attempt))
+    return last

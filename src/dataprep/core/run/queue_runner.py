@@ -14,10 +14,10 @@ import cloudpickle
 
 from dataprep.errors import PlanError, WorkerDied
 from dataprep.store import files
-from dataprep.store.claims import Heartbeats, Watch
+from dataprep.store.claims import Heartbeats, Watch, check_store, listed
 from dataprep.store.progress import track
 
-from .queue_job import Job
+from .queue_job import Job, is_over
 from .runner import check_memory, check_timeout
 
 T = TypeVar("T")
@@ -26,18 +26,19 @@ R = TypeVar("R")
 log = logging.getLogger("dataprep")
 
 SHORT, LONG = 0.005, 0.5  # seconds between two checks for a result
+THERE = 2.0  # seconds between two checks on an object store, once nothing has changed for a while
 PATIENCE = 60.0  # seconds without a change after which a process is considered dead
+LOOK, LOOK_THERE = 1.0, 10.0  # seconds between two checks of the workers, and on an object store
 ALONE = 15.0  # seconds without a worker after which the user is told
 
 
 def queue_folder(url: str) -> str:
-    """Return the absolute path of a queue's folder. Raises PlanError if `url` cannot be one."""
+    """Return the absolute path or the URL of a queue's folder. Raises PlanError if `url` cannot be one."""
     if not url:
         msg = "the queue '' must be the path of a folder; name one that all machines see"
         raise PlanError(msg)
     if not files.is_local(url):
-        msg = f"the queue {url} must be a folder of a shared file system, such as NFS; an object store has no queues"
-        raise PlanError(msg)
+        return url.rstrip("/")
     path = os.path.abspath(files.path_of(url))
     if os.path.lexists(path) and not os.path.isdir(path):
         msg = f"the queue {url} must be a folder, but is a file"
@@ -55,7 +56,8 @@ class Queue:
     processes.
 
     Args:
-        folder: the folder of the queue, on a file system that all machines share.
+        folder: the folder of the queue, on a file system that all machines share; or a URL such as s3://bucket/queue,
+            in a store with conditional writes.
         memory: the memory for which work is planned, in bytes or as text like "4GB"; `dataprep work --memory` limits
             the memory of the processes.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit.
@@ -85,7 +87,9 @@ class Queue:
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         if not items:
             return
+        check_store(self.folder)
         job = Job.offer(self.folder, task, items, self.timeout)
+        longest = LONG if files.is_local(self.folder) else THERE
         attended = _Attended(self.folder, job)
         with Heartbeats() as beats, beats.of(job.at("runner")):
             try:
@@ -94,7 +98,7 @@ class Queue:
                     while (found := job.answer(index)) is None:
                         attended.look()
                         time.sleep(pause)
-                        pause = min(2 * pause, LONG)
+                        pause = min(2 * pause, longest)
                     result, error = found
                     if error is not None:
                         raised = cloudpickle.loads(error)
@@ -103,16 +107,19 @@ class Queue:
                     yield cloudpickle.loads(result or b"")
             finally:  # after an error or a stop, no task writes any more when this has ended
                 job.end()
+                pause = SHORT
                 while any(job.busy(attended.watch, PATIENCE)):
-                    time.sleep(SHORT)
+                    time.sleep(pause)
+                    pause = SHORT if longest == LONG else min(2 * pause, longest)
                 job.remove()
 
 
 def _alive(queue: str, watch: Watch) -> list[str]:
     """Return the URLs of the files that name the live workers of a queue; delete those of dead ones."""
     home = files.join(queue, "workers")
-    urls = [files.join(home, name) for name in files.listdir(home) if not name.startswith(".")]
-    dead = [url for url in urls if watch.silent(url) >= PATIENCE]
+    found = listed(home)
+    urls = [files.join(home, name) for name in found if not name.startswith(".")]
+    dead = [url for url in urls if watch.silent(url, found) >= PATIENCE]
     for url in dead:
         with contextlib.suppress(OSError):  # of a process of another user
             files.remove(url)
@@ -127,22 +134,22 @@ class _Attended:
         self.watch = Watch()
         self.warn_at = time.monotonic() + ALONE
         self.refused: set[str] = set()
-        self.next = 0.0
+        self.next, self.every = 0.0, LOOK if files.is_local(queue) else LOOK_THERE
 
     def look(self) -> None:
-        """Check the workers, at most once a second."""
+        """Check the workers, unless this was done a moment ago."""
         now = time.monotonic()
         if now < self.next:
             return
-        self.next = now + 1
-        if self.job.is_ended:
+        self.next = now + self.every
+        found = listed(self.job.url)
+        if is_over(found):
             msg = f"the job {self.job.url} was removed while this process was unresponsive; run again"
             raise WorkerDied(msg)
-        for name in files.listdir(self.job.at("refused")):
+        for name in listed(self.job.at("refused")) if "refused" in found else ():
             if name not in self.refused:
                 self.refused.add(name)
-                with files.open_raw(self.job.at("refused", name)) as f:
-                    log.warning("a worker refuses all tasks: %s", f.read().decode())
+                log.warning("a worker refuses all tasks: %s", files.read(self.job.at("refused", name)).decode())
         if _alive(self.queue, self.watch):
             self.warn_at = now + ALONE
         elif now > self.warn_at:

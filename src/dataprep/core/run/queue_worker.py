@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -13,19 +14,23 @@ from dataclasses import dataclass
 
 import cloudpickle
 
-from dataprep.errors import ReadError, WorkerDied, portable
+from dataprep.errors import ReadError, Transient, WorkerDied, portable
 from dataprep.store import files
-from dataprep.store.claims import Heartbeats, Watch, claim
+from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
+from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import clean_end
 
 from .crashes import ATTEMPTS
 from .elsewhere import difference
-from .queue_job import Answer, Job
+from .queue_job import Answer, Job, is_over, last_attempts
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local, at_once
 
-LOOK = 0.2  # seconds between two checks for tasks
-LISTED = 5.0  # seconds between two checks for tasks of dead workers
+log = logging.getLogger("dataprep")
+
+LOOK, LOOK_THERE = 0.2, 5.0  # seconds between two checks for tasks; on an object store, the longest such time
+LISTED, LISTED_THERE = 5.0, 30.0  # seconds between two checks for tasks of dead workers, and on an object store
+WITHDRAWN, WITHDRAWN_THERE = 1.0, 5.0  # seconds between two checks whether a result is still wanted
 
 
 def serve(queue: str, *, memory: int | str | None = None, idle: float | None = None) -> int:
@@ -35,17 +40,19 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
     the worker continues.
 
     Args:
-        queue: the folder of a `Queue`, created if it does not exist.
+        queue: the folder of a `Queue`, created if it does not exist; a path or a URL.
         memory: the maximum memory of the child, in bytes or as text like "4GB"; None: 90 % of the machine's memory.
         idle: the number of seconds without a task after which the function returns; None: it continues until it is
             stopped.
 
-    Raises PlanError if `memory` is less than a child takes.
+    Raises PlanError if `memory` is less than a child takes, or if the queue is in a store without conditional writes.
     """
     queue = queue_folder(queue)
     at_once(Local(1, memory=memory))  # before a task is taken, which would fail
+    check_store(queue)
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
-    files.write_bytes(files.join(queue, "workers", ".keep"), b"")
+    for folder in ("workers", "jobs"):  # a store answers for an empty one with an error, after a second request
+        files.write_bytes(files.join(queue, folder, ".keep"), b"")
     claim(name)
     try:
         with Heartbeats() as beats, beats.of(name), clean_end(queue):
@@ -75,23 +82,28 @@ class _Worker:
         self.jobs: dict[str, _Tasks] = {}
         self.children: dict[float | None, Local] = {}  # by time limit
         self.program = ""  # whose modules are imported in the children
+        self.longest = LOOK if files.is_local(queue) else LOOK_THERE
 
     def work(self, idle: float | None) -> int:
         """Process tasks until none was available for `idle` seconds; return how many were done."""
-        n, since = 0, time.monotonic()
+        n, since, pause = 0, time.monotonic(), LOOK
         while idle is None or time.monotonic() - since < idle:
-            taken = self._next()
-            if taken is None:
-                time.sleep(LOOK)
-                continue
-            self._do(taken)
-            n, since = n + 1, time.monotonic()
+            try:
+                if (taken := self._next()) is not None:
+                    self._do(taken)
+                    n, since, pause = n + 1, time.monotonic(), LOOK
+                    continue
+            except NETWORK as e:  # another worker takes the task, since its claim is no longer renewed
+                log.warning("%s", e)
+            time.sleep(pause)
+            pause = min(pause * 1.5, self.longest)
         return n
 
     def _next(self) -> _Taken | None:
-        claim(self.name)  # in case a Runner took this worker for dead
+        if files.is_local(self.name):  # elsewhere a heartbeat does so
+            claim(self.name)  # in case a Runner took this worker for dead
         home = files.join(self.queue, "jobs")
-        names = [name for name in files.listdir(home) if files.exists(files.join(home, name, "stated"))]
+        names = [one for one in listed(home) if not one.startswith(".")]
         self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
         return next((taken for name in names if (taken := self.jobs[name].take()) is not None), None)
 
@@ -100,21 +112,22 @@ class _Worker:
         timeout = job.stated.timeout
         self._begin(job.stated.program)
         child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
-        with self.beats.of(taken.claim), _withdrawn(job, child):
-            answer: Answer
-            try:
-                [answer] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
-            except Exception as e:  # noqa: BLE001 - raised again by the Runner
-                answer = (None, bytes(cloudpickle.dumps(portable(e))))
-            except BaseException:  # this worker is stopped, so that another one can take the task at once
-                files.remove(taken.claim)
-                raise
-            if not job.is_ended:
-                files.write_bytes(job.result_of(taken.index), cloudpickle.dumps(answer))
-                if answer[1] is not None:
-                    claim(job.at(f"failed.{taken.index}"))
-            else:
-                files.remove(taken.claim)
+        answer: Answer
+        try:
+            with self.beats.of(taken.claim), _withdrawn(job, child):
+                try:
+                    [answer] = child.map_pickled(cloudpickle.dumps(job.task), [job.item(taken.index)])
+                except Exception as e:  # noqa: BLE001 - raised again by the Runner
+                    answer = (None, bytes(cloudpickle.dumps(portable(e))))
+        except BaseException:  # this worker is stopped, so that another one can take the task at once
+            files.remove(taken.claim)
+            raise
+        if job.is_ended:
+            files.remove(taken.claim)
+            return
+        files.write_bytes(job.result_of(taken.index), cloudpickle.dumps(answer))
+        if answer[1] is not None:
+            claim(job.at(f"failed.{taken.index}"))
 
     def _begin(self, program: str) -> None:
         """End the children of the program before, since another one may have other modules of the same names."""
@@ -130,13 +143,19 @@ class _Worker:
 def _withdrawn(job: Job, child: Local) -> Iterator[None]:
     """Within the `with` block, stop the child as soon as the result is no longer wanted, or the Runner has died."""
     done, watch = threading.Event(), Watch()
+    every = WITHDRAWN if files.is_local(job.url) else WITHDRAWN_THERE
 
     def look() -> None:
-        while not done.wait(1.0):
-            if not job.is_ended and watch.silent(job.at("runner")) < PATIENCE:
+        while not done.wait(every):
+            try:
+                found = listed(job.url)
+                is_ended = is_over(found)
+                if not is_ended and watch.silent(job.at("runner"), found) < PATIENCE:
+                    continue
+                if not is_ended:
+                    job.end()
+            except (OSError, Transient):  # the folder was removed, or the network failed: look again
                 continue
-            with contextlib.suppress(OSError):  # the folder was removed
-                job.end()
             child.stop()
             return
 
@@ -169,32 +188,52 @@ class _Tasks:
             return None  # the job was removed just now
 
     def _take(self) -> _Taken | None:
-        job = self.job
-        if self.watch.silent(job.at("runner")) >= PATIENCE:  # the Runner has died
+        job, found = self.job, listed(self.job.url)
+        if "stated" not in found:  # it is being written, or removed
+            return None
+        if self.watch.silent(job.at("runner"), found) >= PATIENCE:  # the Runner has died
             if not any(job.busy(self.watch, PATIENCE)):
                 job.remove()
             return None
-        if self.refused or job.is_ended or self._refuses():
+        if self.refused or is_over(found) or self._refuses():
             return None
-        end = min((int(name[7:]) for name in files.listdir(job.url) if name.startswith("failed.")), default=None)
+        end = min((int(name[7:]) for name in found if name.startswith("failed.")), default=None)
         end = job.stated.items if end is None else end  # after an error, no item is begun
         while self.cursor < end:
             index, self.cursor = self.cursor, self.cursor + 1
             if claim(job.claim_of(index, 1)):
                 return _Taken(job, index, 1)
-            self.cursor = max(self.cursor, max(job.claims(), default=-1) + 1)  # items are claimed in order
+            self.cursor = self._unclaimed(end)
         return self._lost(end)
+
+    def _unclaimed(self, end: int) -> int:
+        """Return an item from `cursor` on that is not claimed, but all before it were: items are claimed in order.
+
+        The number of files that are looked for is the logarithm of the number of items.
+        """
+        first, step = self.cursor, 1
+        while first + step <= end and self._is_claimed(first + step - 1):
+            first, step = first + step, 2 * step
+        last = min(first + step - 1, end)
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (middle + 1, last) if self._is_claimed(middle) else (first, middle)
+        return first
+
+    def _is_claimed(self, index: int) -> bool:
+        return files.exists(self.job.claim_of(index, 1))
 
     def _lost(self, end: int) -> _Taken | None:
         """Claim an item whose worker has died or has returned the item."""
         now = time.monotonic()
-        if now - self.listed < min(LISTED, PATIENCE):
+        if now - self.listed < min(LISTED if files.is_local(self.job.url) else LISTED_THERE, PATIENCE):
             return None
         self.listed = now
-        claimed, done = self.job.claims(), self.job.results()
+        done, found = self.job.results(), listed(self.job.at("claims"))
+        claimed = last_attempts(found)
         for index in range(end):
             attempt = claimed.get(index, 0)
-            if index in done or (attempt and self.watch.silent(self.job.claim_of(index, attempt)) < PATIENCE):
+            if index in done or (attempt and self.watch.silent(self.job.claim_of(index, attempt), found) < PATIENCE):
                 continue
             if attempt == ATTEMPTS:
                 msg = f"the machine or worker ended {ATTEMPTS} times during the task {str(self.job.item(index))[:200]}"

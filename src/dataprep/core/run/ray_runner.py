@@ -5,24 +5,28 @@ from __future__ import annotations
 import itertools
 import platform
 import sys
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import cloudpickle
 
-from dataprep.errors import WorkerDied, counted, need, portable, require
+from dataprep.errors import PlanError, WorkerDied, counted, need, portable, require
+from dataprep.store import files
+from dataprep.store.claims import listed
 from dataprep.store.place import here
 from dataprep.store.progress import track
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .elsewhere import difference, enter, versions
+from .elsewhere import difference, enter, objection, versions
 from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
 
 
@@ -63,6 +67,41 @@ class Ray:
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         there = self._ray().cluster_resources()
         return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))
+
+    def check_nodes(self, out: str, read: str) -> None:
+        """Check on every node of the cluster that it can do tasks that write into the folder `out`.
+
+        - read: the URL of a file that tasks read.
+
+        Raises PlanError if a node has other versions, or cannot read the files, or if what it writes into `out` does
+        not appear there for this process.
+        """
+        ray = self._ray()
+        remote = ray.remote(num_cpus=0, max_retries=0)(objection)
+        wanted = {"CPU": self.num_cpus, **(self.resources or {})}
+        asked = {}
+        try:
+            for node in _alive(ray):
+                if all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
+                    probe = files.join(out, f".dataprep-node-{uuid.uuid4().hex}")
+                    on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    sent = remote.options(scheduling_strategy=on).remote(versions(), sys.path, here(), probe, read)
+                    asked[probe] = node, sent
+            for probe, (node, sent) in asked.items():
+                try:
+                    why = ray.get(sent, timeout=ANSWER)
+                except ray.exceptions.RayError as e:
+                    if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
+                        continue
+                    why = f"does not answer ({type(e).__name__}: {str(e).strip().splitlines()[-1]}); check the cluster"
+                if not why and files.name_of(probe) not in listed(out):
+                    why = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
+                if why:
+                    msg = f"the Ray node {node['NodeManagerHostname']} {why}"
+                    raise PlanError(msg)
+        finally:
+            for probe in asked:
+                files.remove(probe)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -116,6 +155,10 @@ class Ray:
         finally:  # after an error or a stop, no task writes any more when this has ended
             if busy:
                 ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
+
+
+def _alive(ray: Any) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
 
 
 def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:

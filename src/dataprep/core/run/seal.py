@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
@@ -85,7 +86,8 @@ class Seal:
         flow = Flow(batches)
         for number in itertools.count():
             shard = self.places.shard(part.number, number)
-            yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES)}
+            facts = write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES, part.view)
+            yield {"name": shard, **facts}
             if flow.next is None:
                 return
 
@@ -109,7 +111,7 @@ def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str,
 
 
 def write_shard(
-    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float
+    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float, of_view: str = ""
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
@@ -120,6 +122,7 @@ def write_shard(
     - schema: the schema of the file if there are no batches.
     - most: the number of bytes of text at which the shard is full. The entry contains the number of documents and
       bytes, the last id, the columns and a hash of the content.
+    - of_view: as `Part.view`.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
@@ -127,7 +130,7 @@ def write_shard(
         writer = None
         for batch in flow.until(most):
             schema = batch.schema
-            writer = writer or ShardWriter(f, schema, codec)
+            writer = writer or ShardWriter(f, schema, codec, of_view)
             background.call(_write, writer, digest, batch)
             facts["docs"] += batch.num_rows
             facts["bytes"] += B.text_bytes(batch)
@@ -135,7 +138,7 @@ def write_shard(
         background.wait()
         if writer is None:
             schema = flow.schema or schema
-            writer = ShardWriter(f, schema, codec)
+            writer = ShardWriter(f, schema, codec, of_view)
         facts["columns"] = [[c.name, str(c.type)] for c in schema]
         writer.close()
     return facts | {"content": digest.hexdigest()}
@@ -149,7 +152,7 @@ def _write(writer: ShardWriter, digest: Any, batch: Batch) -> None:
 def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:
     """Write the documents of an account, with tables and receipts; commit them and return them as `work`'s result.
 
-    - codec: the Parquet compression, lz4 for saved steps, zstd for results.
+    - codec: the Parquet compression, lz4 for saved steps, zstd for results; "view" if the parts have a `view`.
     - label: the title of the progress bar.
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
@@ -227,6 +230,14 @@ def _schema(part: Part) -> pa.Schema:
 
 def _fields(adds: Mapping[str, pa.DataType]) -> list[pa.Field]:
     return [pa.field(name, kind) for name, kind in adds.items() if name not in B.FIXED]
+
+
+def content_of(batches: Iterator[Batch]) -> str:
+    """Return the content hash of the shard that the batches would become."""
+    digest = xxhash.xxh3_128()
+    for batch in Flow(batches).until(math.inf):
+        _digest(digest, batch)
+    return digest.hexdigest()
 
 
 def _digest(digest: Any, batch: Batch) -> None:

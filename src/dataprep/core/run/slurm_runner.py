@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from dataprep.errors import PlanError, require_integer
+from dataprep.errors import PlanError, require, require_integer
+from dataprep.store import files
 
 from .queue_runner import Queue
 
@@ -44,6 +45,7 @@ class Slurm(Queue):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(files.is_local(self.folder), f"the queue {self.folder} must be a folder, where Slurm's jobs write logs")
         require_integer("jobs", self.jobs, 1)
         require_integer("processes", self.processes, 1)
 

@@ -6,7 +6,8 @@ A Context (`context.py`) passes it to pipelines.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,11 +36,14 @@ class Sampled:
         stored: the size of the files as stored.
         text: the estimated size of all text in the files; exact if all of it was read.
         sample: the size of the text that was sampled.
+        parts, sample_parts: the number of parts, and of those that were sampled.
     """
 
     stored: int
     text: float
     sample: int
+    parts: int = 1
+    sample_parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,31 @@ class Reserved:
     n_bytes: int
     what: str
     instead: str  # what to do if it does not fit
+
+
+@dataclass(frozen=True)
+class TriedPass:
+    """One call of `Context.map` in a trial.
+
+    Attributes:
+        label: the title of its progress bar.
+        task: the task.
+        last: the last item; None if there is none.
+        result: the last result.
+        tasks: the number of items.
+        reads: whether the items are parts of documents.
+        seconds: the CPU time of this process.
+        written: by how many bytes the files of the trial grew.
+    """
+
+    label: str
+    task: Any
+    last: Any
+    result: Any
+    tasks: int
+    reads: bool
+    seconds: float
+    written: int
 
 
 class Untrained(str):
@@ -85,37 +114,66 @@ class Trial:
 
     Attributes:
         ledgers: a function that is called for each Part (one task's input) in place of `Part.ledgers`.
+        most_parts: the largest number of parts of each input that are read; None: those of `Dataset.spread`.
         inputs: the inputs that were sampled so far.
         reserved: the memory that stages reserved so far.
-        passes: the label of each pass over documents so far.
+        passes: the passes so far.
+        most: the largest size in bytes of all files in `out`, which is measured after each pass.
+        spent: the CPU time that the trial itself took, to measure its samples.
     """
 
     out: str
     sample_bytes: int
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
+    most_parts: int | None = None
     inputs: list[Sampled] = field(default_factory=list)
     reserved: list[Reserved] = field(default_factory=list)
-    passes: list[str] = field(default_factory=list)
+    passes: list[TriedPass] = field(default_factory=list)
+    most: int = 0
+    spent: float = 0.0
 
     @property
     def share(self) -> float:
         """The fraction of the input's text that was sampled, 0 to 1."""
         return min(1.0, sum(i.sample for i in self.inputs) / max(1.0, sum(i.text for i in self.inputs)))
 
+    def size(self) -> int:
+        """Return the size in bytes of all files in `out`, and note it if it is the largest."""
+        places = [self.out, *files.listing(self.out).hidden] if files.is_dir(self.out) else []
+        found = sum(files.size(url) for place in places for url in files.expand(place))
+        self.most = max(self.most, found)
+        return found
+
+    @contextlib.contextmanager
+    def trying(self, task: Any, items: Sequence[Any], label: str) -> Iterator[list[Any]]:
+        """Note the pass that runs in the `with` block: the call of `task` for each of `items`.
+
+        The block adds the last result to the list that it gets.
+        """
+        before, began, results = self.size(), time.process_time(), list[Any]()
+        try:
+            yield results
+        finally:  # also if the caller takes only the first result
+            seconds, reads = time.process_time() - began, any(getattr(item, "n_bytes", 0) for item in items)
+            ends = (items[-1] if len(items) else None), (results[-1] if results else None)
+            self.passes.append(TriedPass(label, task, *ends, len(items), reads, seconds, self.size() - before))
+
     def sample(self, docs: Dataset) -> Dataset:
         """Return a sample of `docs`, or `docs` itself if an earlier step of the trial made it."""
         if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
         fits = sum(map(_most_text, docs.parts)) <= self.sample_bytes
-        chosen = docs.parts if fits else docs.spread()
+        chosen = docs.parts if fits else docs.spread()[: self.most_parts]
         most = max(1, sum(map(_most_text, chosen)))
         equal = self.sample_bytes // len(chosen)  # so that small files, whose shares are small, are read whole
         limits = [max(self.sample_bytes * size // most, min(size, equal)) for size in map(_most_text, chosen)]
         sample = docs.of(part.then(Head(max_bytes=limit)) for part, limit in zip(chosen, limits, strict=True))
+        began = time.process_time()
         found = [_measure(part, limit) for part, limit in zip(sample.parts, limits, strict=True)]
+        self.spent += time.process_time() - began
         stored, text = sum(s for s, _ in found), sum(t for _, t in found)
         whole = text if stored == docs.n_bytes else docs.n_bytes * text / max(1.0, stored)
-        self.inputs.append(Sampled(docs.n_bytes, whole, text))
+        self.inputs.append(Sampled(docs.n_bytes, whole, text, len(docs.parts), len(chosen)))
         parts = tuple(replace(part, slices=tuple(map(_by_ends, part.slices))) for part in sample.parts)
         return replace(sample, parts=parts)  # a sample does not read the whole input for its key
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,14 @@ class FilterSize:
         """The size of all slices together in bytes."""
         return -(-self.n_slices * self.slice_bits // 8)
 
+    def estimated_keys(self, ones: I64) -> int:
+        """Return the estimated number of keys in a filter.
+
+        - ones: the number of bits set in each slice, int64[n_slices].
+        """
+        some = np.minimum(ones, self.slice_bits - 1)
+        return round(float(np.mean(-self.slice_bits * np.log1p(-some / self.slice_bits))))
+
     def expected_errors(self, n_entered: int) -> float:
         """Return the expected number of false positives while `n_entered` new keys are entered."""
         wrong = 0.0
@@ -71,33 +79,44 @@ class FilterSize:
 
 
 class BloomFilter:
-    """A Bloom filter in memory: `bits` (uint8, all slices), and `n_keys`, the number of new keys entered."""
+    """A Bloom filter in memory: `bits` (uint8, all slices), and `n_keys`, the number of new keys entered.
 
-    def __init__(self, size: FilterSize) -> None:
-        self.size, self.n_keys = size, 0
-        self.bits = np.zeros(size.n_bytes, np.uint8)
+    Args:
+        size: the dimensions of the whole filter.
+        first: the first byte in memory, if this is only a piece of the filter.
+        n_bytes: the largest size of this piece.
+    """
+
+    def __init__(self, size: FilterSize, first: int = 0, n_bytes: int | None = None) -> None:
+        self.size, self.n_keys, self.first = size, 0, first
+        self.bits = np.zeros(min(size.n_bytes - first, size.n_bytes if n_bytes is None else n_bytes), np.uint8)
 
     @classmethod
-    def load(cls, size: FilterSize, urls: Sequence[str] = ()) -> BloomFilter:
+    def load(
+        cls, size: FilterSize, urls: Sequence[str] = (), first: int = 0, n_bytes: int | None = None
+    ) -> BloomFilter:
         """Return a filter of the size `size` that contains all keys of the saved filters `urls`, which have this size.
 
         The number of keys in several filters together is estimated, since they may have keys in common. Raises
         DataprepError if a file is not a filter of this size.
+
+        - first, n_bytes: as in the class.
         """
-        made = cls(size)
+        made = cls(size, first, n_bytes)
         for url in urls:
             with files.open_raw(url) as f:
                 head = f.read(struct.calcsize(HEADER))
-                bits = np.frombuffer(f.read(), np.uint8)
+                f.seek(len(head) + first)
+                bits = np.frombuffer(f.read(len(made.bits)), np.uint8)
+                end = f.seek(0, 2)
             found = struct.unpack(HEADER, head) if len(head) == struct.calcsize(HEADER) else ()
-            if found[:4] != made.head[:4] or len(bits) != len(made.bits):
+            if found[:4] != made.head[:4] or end != len(head) + size.n_bytes:
                 msg = f"{url} must be a filter of {size}; remove it, or set the capacity and error_rate that it has"
                 raise DataprepError(msg)
             made.bits |= bits
             made.n_keys = found[4]
         if len(urls) > 1:
-            set_ = np.minimum(ones(made.bits, size.n_slices, size.slice_bits), size.slice_bits - 1)
-            made.n_keys = round(float(np.mean(-size.slice_bits * np.log1p(-set_ / size.slice_bits))))
+            made.n_keys = size.estimated_keys(made.ones())
         return made
 
     @property
@@ -114,7 +133,7 @@ class BloomFilter:
 
         Raises DataprepError if more new keys are entered than the filter's capacity.
         """
-        seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
+        seen = self.set_bits(keys)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))
         return seen
 
@@ -134,6 +153,14 @@ class BloomFilter:
         self._add(new)
         return cut
 
+    def set_bits(self, keys: U64) -> U8:
+        """Return 1 for each key whose bits, as far as they are in memory, were all set before, else 0; set them."""
+        return enter(self.bits, keys, self.size.n_slices, self.size.slice_bits, np.uint64(8 * self.first))
+
+    def ones(self) -> I64:
+        """Return the number of bits set in each slice, int64[n_slices]."""
+        return ones(self.bits, self.size.n_slices, self.size.slice_bits, 8 * self.first)
+
     def _add(self, n_new: int) -> None:
         self.n_keys += n_new
         if self.n_keys > self.size.capacity:
@@ -141,14 +168,19 @@ class BloomFilter:
 
     def measured_rate(self) -> float:
         """Return the current rate of false positives (0 to 1): the product over slices of the share of bits set."""
-        return float(np.prod(ones(self.bits, self.size.n_slices, self.size.slice_bits) / self.size.slice_bits))
+        return float(np.prod(self.ones() / self.size.slice_bits))
 
     def save(self, url: str) -> None:
         """Write the filter to the file `url`, in the format that `pybloom_live.BloomFilter.fromfile` reads."""
         with files.atomic(url) as f:
             f.write(struct.pack(HEADER, *self.head))
-            for at in range(0, len(self.bits), WRITE_BYTES):
-                f.write(self.bits[at : at + WRITE_BYTES].data)
+            for some in self.stored():
+                f.write(some.data)
+
+    def stored(self) -> Iterator[U8]:
+        """Yield the bits, some at a time."""
+        for at in range(0, len(self.bits), WRITE_BYTES):
+            yield self.bits[at : at + WRITE_BYTES]
 
 
 def full(capacity: int, found: str) -> DataprepError:
@@ -204,23 +236,31 @@ def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
 
 
 @kernel
-def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
+def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int, first: Int) -> U8:
     """Set the bits of each key, in order; return 1 for each key whose bits were all set before, else 0, uint8[keys].
 
     Args:
-        bits: uint8, all slices of the filter, one after the other; changed in place.
+        bits: uint8, all slices of the filter, one after the other, or a piece of them; changed in place. A key's bits
+            outside the piece are ignored.
         keys: uint64.
         n_slices: the number of slices of the filter.
         slice_bits: the number of bits per slice.
+        first: the number of the first bit of `bits`, uint64.
     """
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
+    size = np.uint64(len(bits))
     for s in range(n_slices):
-        _aim(xs, at, np.uint64(s) * n, n)
+        base = np.uint64(s) * n
+        _aim(xs, at, base - first, n)
+        if base + n <= first or base >= first + (size << three):
+            continue
         for i in range(len(at)):
-            byte, shift = bits[at[i] >> three], np.uint8(at[i] & seven)
-            seen[i] &= byte >> shift
-            bits[at[i] >> three] = byte | one << shift
+            where = at[i] >> three
+            if where < size:  # before the piece, the difference is a very large number
+                byte, shift = bits[where], np.uint8(at[i] & seven)
+                seen[i] &= byte >> shift
+                bits[where] = byte | one << shift
     return seen
 
 
@@ -277,7 +317,7 @@ def judge(
             if whole:
                 cut[q] = 1
             elif not cut[q]:
-                seen = enter(bits, keys[at : at + sizes[q]], n_slices, slice_bits)
+                seen = enter(bits, keys[at : at + sizes[q]], n_slices, slice_bits, np.uint64(0))
                 n_new += len(seen) - seen.sum()
             at += sizes[q]
         p += units[d]
@@ -285,20 +325,21 @@ def judge(
 
 
 @kernel
-def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
+def ones(bits: U8, n_slices: int, slice_bits: int, first: int) -> I64:
     """Return the number of bits set in each slice, int64[n_slices].
 
     Args:
-        bits: uint8, all slices of the filter, one after the other.
+        bits: uint8, all slices of the filter, one after the other, or a piece of them.
         n_slices: the number of slices of the filter.
         slice_bits: the number of bits per slice.
+        first: the number of the first bit of `bits`.
     """
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):
         counts[b] = counts[b >> 1] + (b & 1)
     total = np.zeros(n_slices, np.int64)
     for s in range(n_slices):
-        at, stop = s * slice_bits, (s + 1) * slice_bits
+        at, stop = max(0, s * slice_bits - first), min(8 * len(bits), (s + 1) * slice_bits - first)
         while at < stop:
             if at & 7 == 0 and at + 8 <= stop:
                 total[s] += counts[bits[at >> 3]]

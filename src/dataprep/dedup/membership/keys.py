@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, new_rows, write_spans, write_verdicts
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
 from dataprep.dedup.spans.hashes import unit_hashes
@@ -29,7 +30,7 @@ from dataprep.unicode.text import I64, U8, U64
 from dataprep.unicode.words import words
 
 from . import hyperloglog
-from .bloom_filter import BloomFilter, FilterSize
+from .bloom_filter import WRITE_BYTES, BloomFilter, FilterSize
 
 # A segment is a batch of whole documents, whose keys are entered together. The last segment holds the registers.
 SECTIONS = {
@@ -143,7 +144,7 @@ class SaveKeys(Pass[Part]):
         The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
-        with spill_to(url, len(SECTIONS)) as spill:
+        with spill_to(url, len(SECTIONS), synced=False) as spill:
             for batch in item.batches(["id", "text"]):
                 found = self.units.of(batch)
                 hyperloglog.observe(registers, found["keys"])
@@ -182,6 +183,73 @@ def count(out: str, n_parts: int) -> float:
 
 
 @dataclass(frozen=True)
+class SetBits(Pass[int]):
+    """Set the bits of all keys in one piece of the filter; write for each key whether its bits there were set before.
+
+    Attributes:
+        size: the dimensions of the filter.
+        piece: the number of bytes in a piece.
+        n_parts: the number of input parts.
+        filters: as in LookUp.
+    """
+
+    folder = "bits"
+    noun = "range"
+
+    size: FilterSize
+    piece: int
+    n_parts: int
+    filters: tuple[str, ...]
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write one segment per batch, a bit per key, and then the bits of piece number `item`, to the file `url`.
+
+        Returns {"before", "ones": the number of bits of each slice that were set before and afterwards}.
+        """
+        made = BloomFilter.load(self.size, self.filters, item * self.piece, self.piece)
+        before, keys = made.ones().tolist(), list(SECTIONS).index("keys")
+        with spill_to(url, 1) as spill:
+            for number in range(self.n_parts):
+                with Spill(SaveKeys.url(self.out, number)) as saved:
+                    for segment in range(saved.segments - 1):
+                        spill.write([np.packbits(made.set_bits(saved.read(segment, keys, dtype=np.uint64)))])
+            spill.write([made.bits])
+        return {"before": before, "ones": made.ones().tolist()}
+
+
+class FilterInPieces(BloomFilter):
+    """A filter that does not fit into memory: `enter` returns, for each batch in order, what SetBits found.
+
+    A key is in the filter if its bits were set in all pieces.
+    """
+
+    def __init__(self, size: FilterSize, out: str, pieces: Sequence[dict[str, Any]], filters: tuple[str, ...]) -> None:
+        super().__init__(size, n_bytes=0)
+        before, self.n_ones = (_sums(pieces, name) for name in ("before", "ones"))
+        several = len(filters) > 1
+        self.n_keys = size.estimated_keys(before) if several else BloomFilter.load(size, filters, n_bytes=0).n_keys
+        self.pieces, self.segment = [Spill(SetBits.url(out, number)) for number in range(len(pieces))], 0
+
+    def set_bits(self, keys: U64) -> U8:
+        """Return 1 for each key of the next batch whose bits were all set before, else 0."""
+        found: U8 = functools.reduce(np.bitwise_and, (piece.read(self.segment, 0) for piece in self.pieces))
+        self.segment += 1
+        return np.unpackbits(found, count=len(keys))
+
+    def ones(self) -> I64:
+        """Return the number of bits set in each slice, int64[n_slices]."""
+        return self.n_ones
+
+    def stored(self) -> Iterator[U8]:
+        """Yield the bits of all pieces, some at a time; the files are then closed."""
+        for piece in self.pieces:
+            with piece:
+                start, stop = piece.where(piece.segments - 1, 0)
+                for low in range(start, stop, WRITE_BYTES):
+                    yield piece.bytes(low, min(low + WRITE_BYTES, stop))
+
+
+@dataclass(frozen=True)
 class LookUp:
     """Look up the stored keys (hashes of text units) in order of document ids; write the units that were seen before.
 
@@ -197,6 +265,7 @@ class LookUp:
         size: the dimensions of the filter.
         joined: the documents; documents of older Datasets are entered, but not looked up.
         filters: the files of filters with the same dimensions, whose keys count as already entered.
+        pieces: the receipts of SetBits, if the filter does not fit into memory; () if it does.
     """
 
     out: str
@@ -206,16 +275,20 @@ class LookUp:
     size: FilterSize
     joined: Joined
     filters: tuple[str, ...] = ()  # saved by earlier runs
+    pieces: tuple[dict[str, Any], ...] = ()
 
     def __call__(self, _: int) -> dict[str, Any]:
         """Write the table `url` and `filter.bloom`; return their paths as "files", and the counts and error rates."""
-        entered = BloomFilter.load(self.size, self.filters)
+        if self.pieces:
+            entered: BloomFilter = FilterInPieces(self.size, self.out, self.pieces, self.filters)
+        else:
+            entered = BloomFilter.load(self.size, self.filters)
         n_old = self.joined.n_old
         for found in (found for number in range(n_old) for found in segments(self.out, number)):
             entered.enter(found["keys"])
         numbers = range(n_old, len(self.joined.docs.parts))
         saved = (found for number in numbers for found in segments(self.out, number))
-        seen = _regrouped((self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved), VERDICT_ROWS)
+        seen = (self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved)
         if self.unit == "document":
             found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
         else:
@@ -291,16 +364,7 @@ def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.RecordBatch:
     return new_rows(VERDICTS, id=ids, reason="seen_before")
 
 
-def _regrouped(arrays: Iterable[npt.NDArray[Any]], n: int) -> Iterator[npt.NDArray[Any]]:
-    """Yield the same rows, `n` at a time, so that the table does not depend on the sizes of batches."""
-    held: list[npt.NDArray[Any]] = []
-    rows = 0
-    for array in arrays:
-        held.append(array)
-        rows += len(array)
-        while rows >= n:
-            together = np.concatenate(held)
-            yield together[:n]
-            held, rows = [together[n:]], rows - n
-    if rows:
-        yield np.concatenate(held)
+def _sums(pieces: Sequence[dict[str, Any]], name: str) -> I64:
+    """Return the sums of a list of numbers that each piece states."""
+    found: I64 = np.sum([one[name] for one in pieces], axis=0)
+    return found

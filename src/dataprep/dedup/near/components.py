@@ -4,31 +4,30 @@ A task of MatchKeys reads one range of one band from all keys (`key_sources.py`)
 document with an equal key to the first document with this key. Documents are numbered in order from 0; those of older
 Datasets come first. If only documents of older Datasets have a key, no edges are written for it; so an older document
 is a candidate only if it shares a key with a new document. FindComponents joins the ends of the edges by union-find
-over one number per document, uint32, or uint64 if there are 2^32 documents or more. A component decides only which
-documents are compared in one partition; no document is dropped because of it.
+(`union.py`). A component decides only which documents are compared in one partition; no document is dropped because of
+it.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.core.run.passes import Pass
 from dataprep.store import files
 from dataprep.store.spill import spill_to
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import U8, U64, Int
+from dataprep.unicode.text import U64, Int
 
 from .key_sources import KeyRange, MergedKeys, PartsKeys, number_type
 from .keys import PartKeys
+from .union import EDGES_AT_ONCE, RANGE_DOCS, Numbers, UnionFind
 
-EDGES_AT_ONCE = 1 << 20
-Numbers = npt.NDArray[Any]  # numbers of documents, uint32 or uint64
 CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u8")])  # a document's row in its part; its component
 
 
@@ -126,62 +125,32 @@ class FindComponents(Pass[int]):
 
         Returns {"candidates": their number, "largest_component": number of documents, "cost": bytes of all candidates}.
         """
-        number_of = number_type(self.n_docs)
-        parent = np.arange(self.n_docs, dtype=number_of)
-        for number in range(self.n_ranges):
-            with files.open_raw(MatchKeys.url(self.out, number)) as f:
-                while data := f.read(2 * parent.itemsize * EDGES_AT_ONCE):
-                    unite(parent, np.frombuffer(data, number_of).reshape(-1, 2))
-        shared = flatten(parent)
-        n_candidates = cost = 0
+        cuts = [0]
+        for part in self.parts:
+            if cuts[-1] < part.base and part.base + part.docs > cuts[-1] + RANGE_DOCS:
+                cuts.append(part.base)
+        union = UnionFind(files.join(self.out, "cluster-ranges"), (*cuts, self.n_docs))
+        parent, largest = union.link(self._edges())
+        n_candidates = cost = at = 0
         with spill_to(url, 1) as spill:
-            for part in self.parts:
-                local = np.flatnonzero(shared[part.base : part.base + part.docs])
-                found = np.empty(len(local), CANDIDATE)
-                found["doc"], found["root"] = local, parent[part.base + local]
-                spill.write([found])
-                n_candidates += len(local)
-                cost += self.doc_bytes * len(local)
-                cost += 8 * int(part.sizes()[local].sum(dtype=np.int64)) if len(local) else 0
-        _, sizes = np.unique(parent[shared.view(bool)], return_counts=True)
-        return {"candidates": n_candidates, "largest_component": int(sizes.max(initial=0)), "cost": cost}
+            for base, root, shared in union.roots(parent):
+                while at < len(self.parts) and self.parts[at].base + self.parts[at].docs <= base + len(root):
+                    part = self.parts[at]
+                    first = part.base - base
+                    local = np.flatnonzero(shared[first : first + part.docs])
+                    found = np.empty(len(local), CANDIDATE)
+                    found["doc"], found["root"] = local, root[first + local]
+                    spill.write([found])
+                    n_candidates += len(local)
+                    cost += self.doc_bytes * len(local)
+                    cost += 8 * int(part.sizes()[local].sum(dtype=np.int64)) if len(local) else 0
+                    at += 1
+        return {"candidates": n_candidates, "largest_component": largest, "cost": cost}
 
-
-@kernel
-def unite(parent: Numbers, edges: Numbers) -> None:
-    """Join the components of the two documents of each edge, in place; a component's root is its first document.
-
-    Args:
-        parent: uint32[n] or uint64[n], for each document, an earlier document of the same component; a root is its own
-            parent.
-        edges: [m, 2], pairs of documents, of the same type.
-    """
-    for e in range(len(edges)):
-        x, y = edges[e, 0], edges[e, 1]
-        while parent[x] != x:
-            parent[x] = parent[parent[x]]
-            x = parent[x]
-        while parent[y] != y:
-            parent[y] = parent[parent[y]]
-            y = parent[y]
-        if x < y:
-            parent[y] = x
-        else:
-            parent[x] = y
-
-
-@kernel
-def flatten(parent: Numbers) -> U8:
-    """Set every document's parent to the root of its component; return 1 for each document that is joined to another.
-
-    Args:
-        parent: as in `unite`; it is changed in place.
-
-    The result, uint8[n], is 0 for a document that is joined to no other document.
-    """
-    shared = np.zeros(len(parent), np.uint8)
-    for d in range(len(parent)):
-        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is already done
-        if parent[d] != d:
-            shared[d] = shared[parent[d]] = 1
-    return shared
+    def _edges(self) -> Iterator[Numbers]:
+        """Yield the edges of all ranges of keys, some at a time."""
+        number = number_type(self.n_docs)
+        for k in range(self.n_ranges):
+            with files.open_raw(MatchKeys.url(self.out, k)) as f:
+                while data := f.read(2 * np.dtype(number).itemsize * EDGES_AT_ONCE):
+                    yield np.frombuffer(data, number).reshape(-1, 2)

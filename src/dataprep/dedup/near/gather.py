@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model.part import Part
-from dataprep.core.run.merge import MergeSections
+from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.store import files, receipts
 from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to
-from dataprep.unicode.text import I64, U64
+from dataprep.unicode.text import I64, U32, U64
 
 from .components import CANDIDATE, FindComponents
 from .keys import SEGMENT_BYTES, HashDocuments, without_drops
@@ -30,15 +30,14 @@ from .sketch import Sketch
 from .stored_shingles import SHINGLES, StoredShingles
 
 HEADER = np.dtype(  # words of payload: keys, then contents
-    [("id", "<u8"), ("rank", "<u8"), ("words", "<i8"), ("part", "<u4")]
+    [("id", "<u8"), ("rank", "<u8"), ("words", "<i8"), ("part", "<u4"), ("section", "<u4")]
 )
 PARTITION_BYTES = 32 << 20
-MAX_PARTITIONS = 4096
 
 
 def n_partitions(cost: int) -> int:
     """Return how many partitions (groups of candidates) to make if all candidates together take `cost` bytes."""
-    return min(MAX_PARTITIONS, max(1, -(-cost // PARTITION_BYTES)))
+    return max(1, -(-cost // PARTITION_BYTES))
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class GatherCandidates(Pass[Part]):
         sketch: the rule that computes the keys, and the contents, which are the hashes that are compared.
         keep: the rule that computes the rank, which decides which copy is kept.
         partitions: the number of partitions.
+        sections: the number of sections of the file; each has one partition, or several adjacent ones.
         n_old: the first `n_old` parts belong to older Datasets, whose documents are all kept. The receipt (the task's
             record) states how many values `keep` could not read ("unreadable"), and the first of them ("such_as").
     """
@@ -61,6 +61,7 @@ class GatherCandidates(Pass[Part]):
     sketch: Sketch
     keep: Keep
     partitions: int
+    sections: int
     n_old: int  # parts of older Datasets: all of their documents are kept
 
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
@@ -70,22 +71,22 @@ class GatherCandidates(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the candidates of the input part `item` to the file `url`; return {"unreadable": n, "such_as": text}.
 
-        For each partition, the file has HEADERs (id, rank, and number of 64-bit words), followed by these words: the
-        keys and contents of the candidates. The result is described in the class.
+        For each section, the file has HEADERs (id, rank, number of 64-bit words, and number of the partition), followed
+        by these words: the keys and contents of the candidates. The result is described in the class.
         """
         with Spill(FindComponents.url(self.out)) as found:
             candidates = found.read(item.number, 0, dtype=CANDIDATE)
         keep = Keep.parse("first") if item.number < self.n_old else self.keep
         unreadable: list[str] = []
         rows = self._rows(item, keep, candidates, unreadable)
-        with spill_to(url, 2 * self.partitions) as spill:
-            spill.write_together(_cut(rows), lambda row: row[2].nbytes, SEGMENT_BYTES, self._sections)
+        with spill_to(url, 2 * self.sections) as spill:
+            spill.write_together(_cut(rows), lambda row: row[1].nbytes, SEGMENT_BYTES, self._sections)
         return {"unreadable": len(unreadable), "such_as": next(iter(unreadable), "")}
 
     def _rows(
         self, part: Part, keep: Keep, candidates: npt.NDArray[Any], unreadable: list[str]
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield the partitions, headers and payloads (words: keys, then contents) of a part's candidates, in order.
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield the headers and payloads (words: keys, then contents) of a part's candidates, in order.
 
         - unreadable: as in `Keep.rank`.
         """
@@ -93,20 +94,20 @@ class GatherCandidates(Pass[Part]):
             return
         with Spill(HashDocuments.url(self.out, part.number)) as rows:
             ids = rows.read(0, 0, dtype=np.uint64)[candidates["doc"]]
-        partition = (mix(candidates["root"].astype(np.uint64), 0) % np.uint64(self.partitions)).astype(np.uint16)
+        partition = (mix(candidates["root"].astype(np.uint64), 0) % np.uint64(self.partitions)).astype(np.uint32)
         base = without_drops(part)[0]  # dropped documents are not candidates
         stored = self._stored(part.number)
         n = int(np.searchsorted(candidates["doc"], stored.n_docs))
         ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
         for found in stored.of(candidates["doc"][:n], self.sketch):
             one = slice(done, done + len(found[0]) - 1)
-            yield partition[one], *_rows(part.number, ids[one], ranks[one], found)
+            yield _rows(part.number, partition[one], ids[one], ranks[one], found)
             done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
         for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
             one = slice(done, done + batch.num_rows)
             contents = self.sketch.contents(batch)
-            yield partition[one], *_rows(part.number, ids[one], keep.rank(batch, unreadable), contents)
+            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), contents)
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
@@ -115,16 +116,11 @@ class GatherCandidates(Pass[Part]):
         step, name = receipt["keys"][0] if len(receipt["keys"]) == 1 else ("/", "")
         return StoredShingles.found(files.join(self.out, SHINGLES, name)) if not step else StoredShingles("", 0)
 
-    def _sections(self, held: list[tuple[Any, ...]]) -> list[npt.NDArray[Any]]:
-        """Return the headers and payloads of every partition in turn."""
-        partition, headers, words = (np.concatenate(column) for column in zip(*held, strict=True))
-        starts = np.concatenate([[0], np.cumsum(headers["words"])])
-        order = np.argsort(partition, kind="stable")
-        sections: list[npt.NDArray[Any]] = []
-        for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
-            payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
-            sections += [headers.take(rows), np.concatenate(payloads) if payloads else words[:0]]
-        return sections
+    def _sections(self, held: list[tuple[Any, Any]]) -> list[npt.NDArray[Any]]:
+        """Return the headers and payloads of every section in turn."""
+        headers, words = (np.concatenate(column) for column in zip(*held, strict=True))
+        section = ((headers["section"].astype(np.int64) + 1) * self.sections - 1) // self.partitions
+        return in_sections(section, headers, words, self.sections)
 
 
 class MergeGathered(MergeSections):
@@ -133,16 +129,22 @@ class MergeGathered(MergeSections):
     folder = "gather-merged"
 
 
-def _cut(rows: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+class SplitGathered(SplitSections):
+    """Divide the sections of all candidates into partitions, if there are very many."""
+
+    folder = MergeGathered.folder
+
+
+def _cut(rows: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """Yield the same rows, divided where a segment of the file is full, regardless of the payloads' origin."""
     held = 0
-    for partition, headers, words in rows:
+    for headers, words in rows:
         ends = np.append(0, np.cumsum(headers["words"]))
         first = 0
         while first < len(headers):
             last = 1 + int(np.searchsorted(8 * (ends[1:] - ends[first]), SEGMENT_BYTES - held))
             last = min(last, len(headers))
-            yield partition[first:last], headers[first:last], words[ends[first] : ends[last]]
+            yield headers[first:last], words[ends[first] : ends[last]]
             held += 8 * int(ends[last] - ends[first])
             held, first = (0 if held >= SEGMENT_BYTES else held), last
 
@@ -155,9 +157,10 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
     return np.concatenate([np.zeros(0, np.uint64), *found])
 
 
-def _rows(part: int, ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
+def _rows(part: int, partition: U32, ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
     """Return the header and payload (words: keys, then contents) of every document of part number `part`.
 
+    - partition: the number of each document's partition.
     - found: offsets, contents and keys, as `Sketch.contents` returns them.
     """
     starts, contents, keys = found
@@ -170,5 +173,6 @@ def _rows(part: int, ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple
     is_contents[at_keys] = False
     words[is_contents] = contents
     headers = np.empty(len(ids), HEADER)
-    headers["id"], headers["rank"], headers["words"], headers["part"] = ids, ranks, np.diff(offsets), part
+    headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)
+    headers["part"], headers["section"] = part, partition
     return headers, words

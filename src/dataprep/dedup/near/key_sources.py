@@ -220,4 +220,5 @@ def keys_of_all(
     task = MergeKeys(out, key, n_docs, bands, buckets)
     list(runner.map(task, [KeyGroup(number, group) for number, group in enumerate(groups)], label))
     found = ShuffleFiles(MergeKeys.url(out, 0)[:-5], len(groups), bands * buckets)
-    return MergedKeys(merged(runner, found, MergeGroups, out, key, label, start=len(groups)), n_docs, buckets)
+    found = merged(runner, found, MergeGroups, out, key, label, start=len(groups), slices=shuffle.FAN_IN)
+    return MergedKeys(found, n_docs, buckets)

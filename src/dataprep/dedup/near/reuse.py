@@ -125,8 +125,8 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
     - out: the folder that this deduplication writes to.
     - sketch_key: the hash of the settings that decide the keys (hashes of documents).
     """
-    everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
-    texts = Dataset(tuple(map(_texts_only, everything.parts)))
+    everything = datasets[0].of(part for docs in datasets for part in docs.parts)  # with its hashes of input files
+    texts = everything.of(map(_texts_only, everything.parts))
     steps = ["", *map(files.name_of, sibling_steps(out))]
     stored: dict[str, tuple[StoredKeys, tuple[LentKeys, ...]]] = {}
     items: list[PartToHash] = []

@@ -10,6 +10,7 @@ reads 2.5 GB of sets per second.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,9 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
-from dataprep.core.run.merge import merged
+from dataprep.core.run import merge
+from dataprep.core.run.context import trial_of
+from dataprep.core.run.merge import merged, split
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.keep import Keep, unreadable_values
@@ -33,7 +36,7 @@ from dataprep.store.key import key as key_of
 from dataprep.store.shuffle import ShuffleFiles
 
 from .components import FindComponents, MatchKeys
-from .gather import GatherCandidates, MergeGathered, n_partitions
+from .gather import HEADER, GatherCandidates, MergeGathered, SplitGathered, n_partitions
 from .kept_index import MOST
 from .key_sources import MergeKeys, key_ranges, keys_of_all
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
@@ -41,11 +44,12 @@ from .reuse import parts_to_hash, sibling_steps
 from .similarity import MatchRule
 from .sketch import Sketch
 from .stored_shingles import SHINGLES, with_shares
-from .verify import VERDICT, MergeVerdicts, VerifyPartition
+from .verify import VERDICT, MergeVerdicts, SplitVerdicts, VerifyPartition
 
 log = logging.getLogger("dataprep")
 
 GROUP_BYTES = 32 << 20  # verdicts of a group of parts, if all candidates are dropped; they are ordered at once
+MAX_GROUPS = 256  # sections of the many files of verdicts
 TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts)
 GATHERED = (GatherCandidates.folder, MergeGathered.folder)
 INDEX = ("index.json", KEYS, HashDocuments.folder, *GATHERED)
@@ -71,11 +75,10 @@ class DuplicateSearch:
         contained: as in `MatchRule`.
         older: Datasets whose documents come first and are kept.
 
-    Memory: 5 bytes per document (9 if there are 2^32 or more) and 8 bytes per candidate while documents are clustered,
-    otherwise a bounded amount per worker. Disk under `out`: 12 bytes per key and document, and the candidates'
-    contents; each of these twice while the files of more than FAN_IN parts are merged. This space is needed during the
-    search, and afterwards only if candidates are stored. Before the candidates are stored, up to STORED_BYTES more are
-    needed.
+    Memory: a bounded amount per worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents;
+    each of these twice while the files of more than FAN_IN parts are merged, and the candidates' twice while they are
+    divided into very many partitions. This space is needed during the search, and afterwards only if candidates are
+    stored. Before the candidates are stored, up to STORED_BYTES more are needed.
     """
 
     docs: Dataset
@@ -135,10 +138,14 @@ class DuplicateSearch:
         n_groups = max(1, min(ends[-1], index["candidates"] * VERDICT.itemsize // GROUP_BYTES))
         rule = MatchRule(float(self.sketch.threshold), self.contained)
         drops_all = self.keep.kind == "none"
-        verify = VerifyPartition(self.out, self.key, gathered, self.sketch.bands, rule, ends, n_groups, drops_all)
+        n_sections = min(n_groups, MAX_GROUPS)
+        given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
+        verify = VerifyPartition(self.out, self.key, *given, drops_all)
         decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
-        found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_groups)
+        found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_sections)
         found = merged(self.runner, found, MergeVerdicts, self.out, self.key, f"{self.name}: merge verdicts")
+        label = f"{self.name}: divide verdicts"
+        found = split(self.runner, found, n_groups, SplitVerdicts, VERDICT, self.out, self.key, label)
         write_verdicts(url, self._in_order(found))
         totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
         return {**index, "files": [url], **totals}
@@ -148,11 +155,12 @@ class DuplicateSearch:
         datasets = [*(old.docs for old in self.older), self.docs]
         items = parts_to_hash(datasets, self.out, self.sketch_key or key)
         n_old = len(items) - len(self.docs.parts)
-        items = with_shares(items, n_old, self.sketch)
+        trial = trial_of(self.runner)
+        items = with_shares(items, n_old, self.sketch, 1.0 if trial is None else trial.share)
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
         hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
-        bases = np.append(0, np.cumsum([receipt["docs"] for receipt in hashed])).tolist()
+        bases = list(itertools.accumulate((receipt["docs"] for receipt in hashed), initial=0))
         parts = tuple(
             PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in made["keys"]), made["docs"], base)
             for item, made, base in zip(items, hashed, bases, strict=False)
@@ -165,10 +173,13 @@ class DuplicateSearch:
         cluster = FindComponents(self.out, key, parts, n_docs, len(ranges), 24 + 32 * bands)
         found = next(iter(self.runner.map(cluster, [0], f"{self.name}: cluster")))
         partitions = n_partitions(found["cost"])
-        gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_old)
+        n_sections = min(partitions, merge.MAX_SECTIONS)
+        gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_sections, n_old)
         gathered = list(self.runner.map(gather, [item.part for item in items], f"{self.name}: gather"))
-        index = ShuffleFiles(gather.url(self.out)[:-5], len(items), partitions, 2)
-        index = merged(self.runner, index, MergeGathered, self.out, key, f"{self.name}: merge candidates")
+        apart = ShuffleFiles(gather.url(self.out)[:-5], len(items), n_sections, 2)
+        index = merged(self.runner, apart, MergeGathered, self.out, key, f"{self.name}: merge candidates")
+        label = f"{self.name}: divide candidates"
+        index = split(self.runner, index, partitions, SplitGathered, HEADER, self.out, key, label)
         owned.discard(files.join(self.out, SHINGLES))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
@@ -177,7 +188,7 @@ class DuplicateSearch:
             **{k: found[k] for k in ("candidates", "largest_component")},
             **unreadable_values(gathered),
             "partitions": partitions,
-            "groups": [index.groups, index.slices, index.start] if index.groups < len(items) else [],
+            "groups": [index.groups, index.slices, index.start] if index is not apart else [],
             "parts": len(items),
             "old_parts": n_old,
             "keys": {k: how[k] for k in ("hashed", "found", "borrowed")},  # number of parts

@@ -83,14 +83,16 @@ class StoredShingles:
                     yield *sketch.distinct(np.append(0, np.cumsum(sizes[own])), chosen), keys[:, own]
 
 
-def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch) -> list[Any]:
+def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch, share: float = 1.0) -> list[Any]:
     """Return the parts to hash, each with the number of bytes of shingles that it may store, according to its size.
 
     Nothing is stored for the `n_old` parts of older Datasets, since few of their documents are candidates. Nothing is
     stored either for methods that compare texts instead of shingles.
+
+    - share: in a trial, the fraction of the input that is read; the parts then store this fraction of STORED_BYTES.
     """
     if not isinstance(sketch, Shingles):
         return list(items)
     new = items[n_old:]
     total = max(1, sum(item.n_bytes for item in new))
-    return [*items[:n_old], *(replace(item, stored=STORED_BYTES * item.n_bytes // total) for item in new)]
+    return [*items[:n_old], *(replace(item, stored=int(share * STORED_BYTES) * item.n_bytes // total) for item in new)]

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model.tables import NOBODY
-from dataprep.core.run.merge import MergeSections
+from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
 from dataprep.core.run.passes import Pass
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import SpilledRows, write_spill
+from dataprep.store.spill import SpilledRows, spill_to
 from dataprep.unicode.text import I64
 
 from .compare import DROPPED, OPEN, Outcome, Undecided, decide_block
@@ -30,7 +30,9 @@ from .gather import HEADER, PARTITION_BYTES
 from .kept_index import KeptIndex
 from .similarity import MatchRule
 
-VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
+VERDICT = np.dtype(
+    [("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4"), ("section", "<u4"), ("origin", "<u2")]
+)
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept documents
 
 
@@ -43,7 +45,8 @@ class VerifyPartition(Pass[int]):
         bands: the number of keys per document.
         rule: the condition on which a document is dropped.
         ends: for each Dataset, the number of the part after its last one; only the last Dataset is deduplicated.
-        n_groups: the number of groups of input parts; the file has one section per group.
+        n_groups: the number of groups of input parts.
+        sections: the number of sections of the file; each has one group, or several adjacent ones.
         drops_all: whether new documents for which others are dropped are themselves dropped. The receipt (the task's
             record) states the numbers of dropped documents, compared pairs and skipped entries (kept documents that
             share a key with a document that shares keys with too many).
@@ -57,20 +60,23 @@ class VerifyPartition(Pass[int]):
     rule: MatchRule
     ends: tuple[int, ...]  # per Dataset, the number of the part after its last one; the last Dataset is deduplicated
     n_groups: int
+    sections: int
     drops_all: bool = False  # also the new documents for which others are dropped
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Decide on the documents of partition number `item`; write a VERDICT for each dropped one to the file `url`.
 
-        A VERDICT has the id, the kept document's id, their similarity, and the number of the kept document's Dataset.
-        The file has one section per group of input parts. Returns {"dropped": documents, "compared": pairs, "skipped":
+        A VERDICT has the id, the kept document's id, their similarity, the number of the group of input parts, and the
+        number of the kept document's Dataset. Returns {"dropped": documents, "compared": pairs, "skipped":
         entries, as in the class}.
         """
         given = self.gathered, item, self.bands, self.rule, self.ends
         verdicts, parts, counts = decided(*given, drops_all=self.drops_all)
         group = parts.astype(np.int64) * self.n_groups // max(1, self.ends[-1])
-        cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
-        write_spill(url, np.split(verdicts, cuts))
+        verdicts["section"] = group
+        section = ((group + 1) * self.sections - 1) // self.n_groups
+        with spill_to(url, self.sections) as spill:
+            spill.write(in_sections(section, verdicts, None, self.sections))
         return counts
 
 
@@ -78,6 +84,12 @@ class MergeVerdicts(MergeSections):
     """Merge the verdicts of many partitions into a few files, from which they are read in order of ids."""
 
     folder = "verify-merged"
+
+
+class SplitVerdicts(SplitSections):
+    """Divide the sections of all verdicts into groups, if there are very many."""
+
+    folder = MergeVerdicts.folder
 
 
 def decided(
@@ -97,7 +109,7 @@ def decided(
     if drops_all:
         heads = np.unique(outcome.kept_by[dropped])
         dropped = np.sort(np.append(dropped, heads[origin[heads] == last]))
-    verdicts = np.empty(len(dropped), VERDICT)
+    verdicts = np.zeros(len(dropped), VERDICT)
     ids, kept = rows.headers["id"], outcome.kept_by[dropped]
     verdicts["id"], verdicts["duplicate_of"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
     verdicts["similarity"] = outcome.similarity[dropped]

@@ -26,16 +26,16 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
     """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
     - repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
-      space between them are cut together with that white space, and with the white space either before or after them. A
-      span of white space has no first occurrence.
-    - strips: True if the normal form has no white space at its ends. If the first or last repeat contains white space
-      that is to be kept, its span is shortened; unless `strips` is True, the range of its first occurrence is shortened
-      too.
+      space between them are cut together with that white space, and with the white space either before or after them.
+      If the first or last repeat contains white space that is to be kept, its span is shortened.
+    - strips: True if the normal form has no white space at its ends. The spans of repeats then include the white space
+      that is cut with them. Otherwise, this white space has spans of its own, which have no first occurrence, and if a
+      span is shortened, the range of its first occurrence is shortened too.
     - final: True if no further repeats follow. If it is False, the last repeats, to which the next ones may be joined,
       are returned as undecided; pass them again together with the next repeats.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
-    out = np.empty(3 * len(repeats), SPAN)
+    out = np.empty(len(repeats) if strips else 3 * len(repeats), SPAN)
     n, closed = _close_up(repeats, rows, *B.buffers(batch), classes(), int(strips), int(final), out)
     return out[:n], repeats[closed:]
 
@@ -61,9 +61,11 @@ def _close_up(
         low, high = _widen(at + start[k], at + reach, data, at, stop, table)
         done = low - at
         for j in range(k, last):
-            if start[j] > done:
-                n = _gap(out, n, repeats[k]["id"], done, start[j])
             a, b = max(start[j], low - at), min(end[j], high - at)
+            if strips:
+                a, b = min(a, done), high - at if j == last - 1 else b
+            elif start[j] > done:
+                n = _gap(out, n, repeats[k]["id"], done, start[j])
             out[n] = repeats[j]
             out[n]["start"], out[n]["end"] = a, b
             if not strips:

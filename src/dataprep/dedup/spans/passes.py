@@ -26,7 +26,7 @@ from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import PartItem, Pass
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import spill_to
+from dataprep.store.spill import all_sections, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
@@ -79,7 +79,7 @@ class HashUnits(Pass[Part]):
             in_order = records.take(order)  # ten times as fast as records[order]
             return np.split(in_order, np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
 
-        with spill_to(url, self.partitions) as spill:
+        with spill_to(url, self.partitions, synced=False) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
         return {"firsts": firsts, **counts}
 
@@ -120,7 +120,8 @@ class MatchUnits(Pass[int]):
 
     Attributes:
         hashed: the files of HashUnits.
-        firsts: the first unit of every segment of the files of HashUnits, in order, as the bytes of UNITs.
+        firsts: the URL of the shuffle file whose only section has the first unit of every segment of the files of
+            HashUnits, in order, as UNITs; a file, since it is read by every task and grows with the input.
 
     The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
     id, start, size), with start and size in bytes.
@@ -130,7 +131,7 @@ class MatchUnits(Pass[int]):
     noun = "partition"
 
     hashed: ShuffleFiles
-    firsts: bytes
+    firsts: str
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
@@ -142,8 +143,8 @@ class MatchUnits(Pass[int]):
         n_units = self.hashed.size(item) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
-        firsts = np.frombuffer(self.firsts, UNIT)
-        with spill_to(url, len(firsts)) as spill:
+        firsts = all_sections([self.firsts], 0, UNIT)
+        with spill_to(url, len(firsts), synced=False) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
                 spill.write(by_segment(self._round(item, number, rounds, seen, facts), firsts))
@@ -303,7 +304,7 @@ class CutRepeats(Pass[PartToCut]):
         Returns {"spans": number of ranges, "bytes": number of bytes cut}.
         """
         n_spans, n_bytes = 0, 0
-        with spill_to(url, 1) as spill:
+        with spill_to(url, 1, synced=False) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
@@ -331,4 +332,14 @@ class CutRepeats(Pass[PartToCut]):
     def _repeats(self, segment: int) -> Records:
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
         repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
-        return repeats.take(np.lexsort((repeats["start"], repeats["id"])))
+        return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
+
+
+def by_place(ids: npt.NDArray[np.uint64], start: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return the order of rows by (id, start), intp[n]; `start` is below 2^32.
+
+    NumPy's stable sort merges runs that ascend, such as those of the partitions: five times as fast as `lexsort`.
+    """
+    by_id = np.argsort(ids, kind="stable")
+    number = np.cumsum(np.diff(ids[by_id], prepend=ids[:1]) != 0, dtype=np.uint64)
+    return by_id[np.argsort(number << np.uint64(32) | start[by_id].astype(np.uint64), kind="stable")]

@@ -10,14 +10,20 @@ from dataprep.core.model.tables import SPAN, write_spans
 from dataprep.core.run.merge import merged
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
+from dataprep.store import files
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import each_section
+from dataprep.store.spill import each_section, write_spill
 
 from .passes import TOP, UNIT, CutRepeats, HashUnits, MatchUnits, MergeHashed, MergeMatched, PartToCut
 
 PARTITION_BYTES = 16 << 20  # of input as stored
 MAX_PARTITIONS = 1024
 PASSES = (HashUnits, MergeHashed, MatchUnits, MergeMatched, CutRepeats)
+
+
+def n_partitions(n_bytes: int) -> int:
+    """Return into how many ranges of hashes the units of an input of `n_bytes`, as stored, are divided."""
+    return min(MAX_PARTITIONS, max(1, -(-n_bytes // PARTITION_BYTES)))
 
 
 def find(
@@ -34,14 +40,15 @@ def find(
       per repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)
-    partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))
+    partitions = n_partitions(joined.docs.n_bytes)
     hashed = list(runner.map(HashUnits(out, key, unit, normalize, partitions), items, f"{name}: hash"))
     firsts = [[tuple(first) for first in r["firsts"]] for r in hashed]
     n_segments = np.append(0, np.cumsum([len(some) for some in firsts])).tolist()
-    files = ShuffleFiles(HashUnits.url(out)[:-5], len(items), partitions)
-    files = merged(runner, files, MergeHashed, out, key, f"{name}: merge hashes")
-    every = np.array([first for some in firsts for first in some], UNIT).tobytes()
-    matched = list(runner.map(MatchUnits(out, key, files, every), range(partitions), f"{name}: match"))
+    units = ShuffleFiles(HashUnits.url(out)[:-5], len(items), partitions)
+    units = merged(runner, units, MergeHashed, out, key, f"{name}: merge hashes")
+    every = files.join(out, HashUnits.folder, "range-00000")
+    write_spill(every, [np.array([first for some in firsts for first in some], UNIT)])
+    matched = list(runner.map(MatchUnits(out, key, units, every), range(partitions), f"{name}: match"))
     top = sorted((t for m in matched for t in m["top"]), key=lambda t: (-t[0], *t[1:]))[:TOP]
     repeats = ShuffleFiles(MatchUnits.url(out)[:-5], partitions, n_segments[-1])
     repeats = merged(runner, repeats, MergeMatched, out, key, f"{name}: merge repeats")

@@ -24,7 +24,7 @@ from dataprep.shown.notebook import block
 from dataprep.store import files
 from dataprep.store.atomic import sweep_attempts
 from dataprep.tokens.shard_format import SHARD_TOKENS
-from dataprep.tokens.shards.folder import local_folder
+from dataprep.tokens.shards.folder import shard_folder
 from dataprep.tokens.shards.shard import Shards
 
 from .sources import MixSource, sources_of
@@ -157,7 +157,7 @@ class Mix:
 
         Args:
             sources: as in `plan`.
-            out: a local folder. Documents on its forget list are left out.
+            out: a folder or a URL. Documents on its forget list are left out.
             tokens: the number of tokens of the mixture, as in `plan`.
             runner: a Runner; None: `dp.tools.Serial()`.
             shard_tokens: the maximum number of tokens per shard.
@@ -172,7 +172,7 @@ class Mix:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.
             StaleOutput: `out` has another mixture, and `replace` is False; or its `mixture.lock.json` is not a plan.
         """
-        owned.check_file(files.join(local_folder(out), LOCK), "the plan of a mixture", '{"asked"')
+        owned.check_file(files.join(shard_folder(out), LOCK), "the plan of a mixture", '{"asked"')
         streams = self._chosen(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:

@@ -25,7 +25,6 @@ from dataprep.core.run.context import place_of
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError, redacted
 from dataprep.store import files
-from dataprep.store.atomic import read_bytes
 from dataprep.store.key import key
 from dataprep.store.place import given_in
 from dataprep.tokens.shard_format import content_hash
@@ -33,9 +32,9 @@ from dataprep.tokens.shards.folder import (
     begin,
     check_shard_tokens,
     commit,
-    local_folder,
     own_tokenizer,
     pieces_of,
+    shard_folder,
     shard_once,
     write_files,
     write_sizes,
@@ -80,7 +79,7 @@ def write_mixture(
     Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into `out`.
     """
     check_shard_tokens(shard_tokens)
-    folder = place_of(local_folder(out), runner)
+    folder = place_of(shard_folder(out), runner)
     if files.real(folder) in [files.real(s.path) for s in streams]:
         msg = f"{folder} is one of the sources; choose another folder as out"
         raise PlanError(msg)
@@ -153,7 +152,7 @@ def _tokenizer(first: Shards, work: Work[Shards]) -> TokenizerFile | None:
 
 def _tokenizer_file(shards: Shards) -> bytes | None:
     """Return the content of the tokenizer of token shards. Raises CorruptShard if it has changed."""
-    return None if own_tokenizer(shards) is None else shards.read(shards.tokenizer_file.name, read_bytes)
+    return None if own_tokenizer(shards) is None else shards.tokenizer_data
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from dataprep.tokens.vocabulary.openers import tokenizer_for
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .checks import check_sides, check_split, template_for
-from .folder import begin, check_shard_tokens, commit, local_folder, pieces_of, write_vocabulary
+from .folder import begin, check_shard_tokens, commit, pieces_of, shard_folder, write_vocabulary
 from .fragments import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .special_in_text import count_special, spelled_by
@@ -81,8 +81,8 @@ def encode(
         docs: the corpus; documents are written in the order of their ids.
         tokenizer: a Tokenizer, the path of one (`Tokenizer.load`), or an object of the libraries `tokenizers`,
             `tiktoken`, `sentencepiece` or `transformers`.
-        out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
-            space of the shards while it runs, in addition to the shards that it replaces.
+        out: a folder or a URL, such as s3://bucket/shards; interrupted work in it is resumed. It needs twice the space
+            of the shards while `encode` runs, in addition to the shards that it replaces.
         val: the share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to
             `train_bpe`.
         split_seed: as in `train_bpe`.
@@ -99,7 +99,7 @@ def encode(
     An empty document is stored as a separator only, so that there is exactly one document per row of the Dataset.
 
     Raises:
-        PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.
+        PlanError: the vocabulary does not fit `dtype`.
         StaleOutput: `out` has shards of other documents or settings, and `replace` is False.
 
     >>> shards = dp.encode(clean, tok, out="work/shards", val=0.005)
@@ -107,7 +107,7 @@ def encode(
     """
     check_dataset(docs)
     tok = tokenizer_for(tokenizer, docs)
-    folder = place_of(local_folder(out), runner)
+    folder = place_of(shard_folder(out), runner)
     check_apart(docs, folder)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.place import TOKENIZER, check_files, check_same
 
-from .folder import local_folder, own_tokenizer
+from .folder import own_tokenizer, shard_folder
 from .shard import Shards
 
 if TYPE_CHECKING:
@@ -69,11 +68,14 @@ def export(
         StaleOutput: `out` holds a result that is not an export, or foreign files with the names of the new ones.
     """
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
-    folder = place_of(local_folder(out), runner)
+    folder = place_of(shard_folder(out), runner)
+    if not files.is_local(folder):
+        msg = f"{folder} is not a local folder, and other trainers memory-map these files; export to a local disk"
+        raise PlanError(msg)
     if to not in FORMS:
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
-    if os.path.realpath(folder) == os.path.realpath(found.path):
+    if files.real(folder) == files.real(str(found.path)):
         msg = f"{folder} contains the shards themselves; choose another folder as out"
         raise PlanError(msg)
     kinds.refuse(folder, kinds.EXPORT)
@@ -99,10 +101,8 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
     """Raise StaleOutput if `folder` has foreign files with the names of files that an export writes."""
     heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
     owned.refuse(folder, owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]))
-    tokenizer = shards.tokenizer_file
-    if jobs and jobs[0].write is _nanogpt and tokenizer.exists():
-        with files.open_raw(str(tokenizer)) as f:
-            content = f.read()
+    content = shards.tokenizer_data
+    if jobs and jobs[0].write is _nanogpt and content is not None:
         check_same(folder, kinds.TOKENIZER, content)
         check_files(folder, {TOKENIZER: content})
 
@@ -302,12 +302,11 @@ def _nanogpt(job: ExportFile) -> list[str]:
 
 def _tokenizer(job: ExportFile) -> list[str]:
     """Copy the tokenizer to the output folder, because the exported files do not identify it."""
-    source = str(job.shards.tokenizer_file)
-    if not files.exists(source):
+    content = job.shards.tokenizer_data
+    if content is None:
         return []
     url = files.join(os.path.dirname(job.path), TOKENIZER)
-    with files.open_raw(source) as tokenizer, files.atomic(url) as f:
-        shutil.copyfileobj(tokenizer, f)
+    files.write_bytes(url, content)
     return [url]
 
 

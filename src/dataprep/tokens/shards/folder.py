@@ -37,13 +37,9 @@ SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|ms
 _MARK = re.compile(r"\.g\d+(?=\.[^.]+$)")  # of a generation, in a file name
 
 
-def local_folder(out: str | os.PathLike[str]) -> str:
-    """Return the path of the local folder `out`. Raises PlanError for a URL that is not local."""
-    url = folder_url(out)
-    if not files.is_local(url):
-        msg = f"{url} is not a local folder; token shards are memory-mapped: write to a local disk and copy them"
-        raise PlanError(msg)
-    return files.path_of(url)
+def shard_folder(out: str | os.PathLike[str]) -> str:
+    """Return the path or URL of the folder `out`; that of a local folder is without file://."""
+    return files.path_of(folder_url(out))
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
@@ -189,7 +185,7 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
     def make() -> dict[str, Any]:
         with writer as shard:
             fill(shard)
-        return {"files": [str(shard.out / name) for name in shard.entry.names()], "entry": shard.entry.record()}
+        return {"files": [files.join(shard.out, name) for name in shard.entry.names()], "entry": shard.entry.record()}
 
     receipt = files.join(pieces, f"{writer.name}.json")
     return TokenShard.of(receipts.once(receipt, recipe, make)["entry"], receipt)

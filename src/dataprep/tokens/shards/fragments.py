@@ -90,7 +90,9 @@ class PieceWriter:
 
 
 def read_rows(url: str) -> pa.RecordBatch:
-    """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
+    """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size).
+
+    A local file is memory-mapped.
 
     Args:
         url: the URL of the piece, without suffix.
@@ -98,7 +100,8 @@ def read_rows(url: str) -> pa.RecordBatch:
     Raises CorruptShard if the file has changed since it was written.
     """
     try:
-        with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:
+        name = f"{url}.docs.arrow"
+        with pa.memory_map(os.fsencode(files.path_of(name))) if files.is_local(name) else files.open_arrow(name) as f:
             return pa.ipc.open_file(f).get_batch(0)
     except (OSError, pa.ArrowException) as e:
         raise_if_short(e)

@@ -23,7 +23,7 @@ from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .export import COPY_BYTES, LLMC, LLMC_INTS
-from .folder import begin, check_shard_tokens, commit, local_folder, write_vocabulary
+from .folder import begin, check_shard_tokens, commit, shard_folder, write_vocabulary
 from .shard import Shards
 from .writer import Writer, arrange, copy_ranges, runs_of
 
@@ -49,7 +49,7 @@ def import_tokens(
         path: a folder of `.bin` files with train, val, valid or test in their names, or {"train": path or list of
             paths}.
         tokenizer: the tokenizer that made the ids; None: the `tokenizer.json` next to the files, as `export` writes it.
-        out: a local folder.
+        out: a folder or a URL.
         eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
             replaced by `<|endoftext|>`.
         dtype: "uint32" if nanoGPT files have four bytes per token; for llm.c, the header states it.
@@ -69,7 +69,7 @@ def import_tokens(
     """
     given = _given(path)
     tok = _tokenizer(given, tokenizer)
-    folder = local_folder(out)
+    folder = shard_folder(out)
     token_dtype(tok.vocab_size, dtype)
     check_shard_tokens(shard_tokens)
     inside = next((url for _, url in given if files.is_inside(url, folder)), None)

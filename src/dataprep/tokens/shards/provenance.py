@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, raise_if_short
+from dataprep.store import ranges
 from dataprep.tokens.shard_format import AGAIN
 
 COLUMNS = ("id", "source", "start", "stop")
@@ -61,7 +62,7 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
     return bytes(sink.getvalue())
 
 
-def read_docs(path: os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Table:
+def read_docs(path: str | os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Table:
     """Return the table of a token shard's documents, in order.
 
     - columns: names of the columns to read.
@@ -69,7 +70,7 @@ def read_docs(path: os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Ta
     Raises CorruptShard if the file is not such a table, and FileNotFoundError if there is none.
     """
     try:
-        with pa.OSFile(os.fsencode(path)) as f:
+        with pa.BufferReader(ranges.read(path)) if ranges.is_url(path) else pa.OSFile(os.fsencode(path)) as f:
             return pq.read_table(f, columns=list(columns))
     except FileNotFoundError:
         raise

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from dataprep.core.output.state import TOKENS, TokenManifest, TokenShard
 from dataprep.errors import CorruptShard, PlanError, Replaced, counted
-from dataprep.store.atomic import read_bytes
+from dataprep.store import ranges
 from dataprep.store.checksum import checked
 from dataprep.store.place import here
 from dataprep.tokens.shard_format import (
@@ -57,6 +57,8 @@ TRIES = 5  # to open a folder while it is replaced
 class Shards:
     """Encoded documents in files, memory-mapped: opening reads no tokens, and processes share the pages.
 
+    Of shards at a URL, the tokens that are used are requested (`ranges.RemoteArray`), and nothing is mapped.
+
     >>> shards = Shards.open("work/shards")
     >>> len(shards), shards.n_tokens
     (12345, 67890123)
@@ -65,10 +67,12 @@ class Shards:
     """
 
     def __init__(
-        self, path: Path, manifest: TokenManifest, split: str | None = None, given_in: str | None = None,
+        self, path: Path | str, manifest: TokenManifest, split: str | None = None, given_in: str | None = None,
         labels: npt.NDArray[np.int64] | None = None,
     ) -> None:  # fmt: skip
-        self.path, self.manifest, self.split_name = path, manifest, split
+        #: the folder: a Path, or, if the shards are not on this machine, its URL
+        self.path: Path | str = path
+        self.manifest, self.split_name = manifest, split
         #: the working folder in which `path` was given
         self.given_in = here() if given_in is None else given_in
         #: the manifest's entries of this split, in order: name, split, tokens, documents, bytes, hash
@@ -85,13 +89,13 @@ class Shards:
         """Open the shards of a folder, or of one of its splits.
 
         Args:
-            path: the folder.
+            path: the folder, or its URL, such as s3://bucket/shards.
             split: "train", "val" or "test"; None: all splits.
             sizes: whether to check file sizes against the manifest.
 
         Raises PlanError if the folder has no token shards, and CorruptShard if they are damaged.
         """
-        path = Path(path)
+        path = os.fspath(path).rstrip("/") if ranges.is_url(path) else Path(os.fspath(path).removeprefix("file://"))
         for attempt in range(TRIES):
             shards = cls(path, _manifest(path), split)
             try:
@@ -157,10 +161,20 @@ class Shards:
         return None if self.manifest.tokenizer is None else self.manifest.tokenizer.hash
 
     @property
-    def tokenizer_file(self) -> Path:
-        """The path of the tokenizer that is stored with the shards; it need not exist."""
-        named = None if self.manifest.tokenizer is None else self.manifest.tokenizer.file
-        return self.file(named or TOKENIZER)
+    def tokenizer_file(self) -> Path | str:
+        """The path or URL of the tokenizer that is stored with the shards; it need not exist."""
+        return self.file(self._tokenizer)
+
+    @property
+    def tokenizer_data(self) -> bytes | None:
+        """The content of the tokenizer that is stored with the shards; None if there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.read(self._tokenizer, ranges.read)
+        return None
+
+    @property
+    def _tokenizer(self) -> str:
+        return (self.manifest.tokenizer and self.manifest.tokenizer.file) or TOKENIZER
 
     @property
     def n_tokens(self) -> int:
@@ -184,18 +198,18 @@ class Shards:
         try:
             sizes = np.asarray(self.read(name, load_array), np.int32)
         except (OSError, ValueError) as e:
-            msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
-            raise CorruptShard(msg) from e
+            raise self._damaged(name, f"it is not the array that was written ({str(e).splitlines()[0]})") from e
         if self.manifest.bytes_per_token_hash not in (None, content_hash(sizes)):
-            msg = f"{self.path / name}: its values have changed since they were written; {AGAIN}"
-            raise CorruptShard(msg)
+            raise self._damaged(name, "its values have changed since they were written")
         if len(sizes) != self.vocab_size:
-            msg = f"{self.path / name}: it has {len(sizes):,} numbers for {self.vocab_size:,} ids; {AGAIN}"
-            raise CorruptShard(msg)
+            raise self._damaged(name, f"it has {len(sizes):,} numbers for {self.vocab_size:,} ids")
         return sizes
 
     def memmaps(self) -> list[np.memmap[Any, Any]]:
-        """Return the tokens of each shard, in order: arrays of ids, uint16 or uint32, read from disk on access."""
+        """Return the tokens of each shard, in order: arrays of ids, uint16 or uint32, read from disk on access.
+
+        Of shards at a URL, the arrays are instances of `RemoteArray`.
+        """
         return [self._map(s, "bin", self.dtype, s.tokens) for s in self.shards]
 
     def masks(self) -> list[np.memmap[Any, Any] | None]:
@@ -213,28 +227,39 @@ class Shards:
         s = self.shards[i]
         ends: Ends = self._map(s, "idx", ENDS, s.documents)
         if i not in self._rising:
+            name = f"{s.name}.idx"
+            if isinstance(self.path, str) and s.ends_hash not in (None, content_hash(ends)):
+                raise self._damaged(name, "its content has changed since it was written")
             if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s.tokens):
-                self._corrupt(s, "idx", "its document ends do not increase to the end of the tokens")
+                raise self._damaged(name, "its document ends do not increase to the end of the tokens")
             self._rising.add(i)
         return ends
 
-    def file(self, name: str) -> Path:
+    def file(self, name: str) -> Path | str:
         """Return the current path of a file that the manifest names, also if a later run has moved it to `_replaced`.
 
-        Raises Replaced if a later run removed it.
+        Of shards at a URL, its URL is returned. Raises Replaced if a later run removed a local file.
         """
+        if isinstance(self.path, str):
+            return ranges.located(self.path, name)
         folder = self.path if here() == self.given_in else Path(self.given_in, self.path)
         if (folder / name).exists():
             return folder / name
         if (folder / REPLACED / name).exists():
             return folder / REPLACED / name
         if name in self.manifest.names() and name not in _manifest(folder).names():
-            msg = f"the token shards in {self.path} were replaced since they were opened; open them again"
-            raise Replaced(msg)
+            raise self._replaced()
         return folder / name
 
-    def read(self, name: str, opened: Callable[[Path], T]) -> T:
+    def read(self, name: str, opened: Callable[[Path | str], T]) -> T:
         """Return `opened(path)` of a file that the manifest names, which a later run may move in the meantime."""
+        if isinstance(self.path, str):
+            try:
+                return opened(self.file(name))
+            except FileNotFoundError:
+                if name in self.manifest.names() and name not in _manifest(self.path).names():
+                    raise self._replaced() from None
+                raise
         for _ in range(2):  # it is moved, and then removed
             with contextlib.suppress(FileNotFoundError):
                 return opened(self.file(name))
@@ -284,7 +309,7 @@ class Shards:
         try:
             return self.read(name, partial(read_docs, columns=columns))
         except FileNotFoundError as e:
-            msg = f"cannot read {self.path / name} as the table that was written: it is missing; {AGAIN}"
+            msg = f"cannot read {ranges.located(self.path, name)} as the table that was written: it is missing; {AGAIN}"
             raise CorruptShard(msg) from e
 
     def column(self, name: str) -> pa.ChunkedArray:
@@ -294,18 +319,27 @@ class Shards:
         return column_of((self.docs(i, [name]) for i in range(len(self.shards))), name)
 
     def _check_sizes(self) -> None:
-        for s in self.shards:
-            for kind, expected in sizes_of(s, self.dtype).items():
-                found = None
-                with contextlib.suppress(FileNotFoundError):
-                    found = self.read(f"{s.name}.{kind}", os.path.getsize)
-                if found != expected:
-                    what = "it is missing" if found is None else f"it has {found:,} bytes"
-                    self._corrupt(s, kind, f"{what}, but the manifest states {expected:,}")
+        wanted = {f"{s.name}.{kind}": n for s in self.shards for kind, n in sizes_of(s, self.dtype).items()}
+        stored = ranges.sizes(self.path, wanted) if isinstance(self.path, str) else None
+        for name, expected in wanted.items():
+            found = self._size(name) if stored is None else stored.get(name)
+            if found != expected:
+                what = "it is missing" if found is None else f"it has {found:,} bytes"
+                if found is None and name not in _manifest(self.path).names():
+                    raise self._replaced()
+                raise self._damaged(name, f"{what}, but the manifest states {expected:,}")
 
-    def _corrupt(self, s: TokenShard, kind: str, what: str) -> None:
-        msg = f"{self.path / s.name}.{kind}: {what}; {AGAIN}"
-        raise CorruptShard(msg)
+    def _size(self, name: str) -> int | None:
+        """Return the size of a local file in bytes; None if it is missing."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.read(name, os.path.getsize)
+        return None
+
+    def _replaced(self) -> Replaced:
+        return Replaced(f"the token shards in {self.path} were replaced since they were opened; open them again")
+
+    def _damaged(self, name: str, what: str) -> CorruptShard:
+        return CorruptShard(f"{ranges.located(self.path, name)}: {what}; {AGAIN}")
 
     @cached_property
     def _documents_before(self) -> npt.NDArray[np.int64]:
@@ -315,16 +349,23 @@ class Shards:
         """Return a file of a shard, mapped by the first call."""
         name = f"{s.name}.{kind}"
         if name not in self._maps:  # an empty file cannot be mapped
-            mapped = partial(np.memmap, dtype=dtype, mode="r", shape=(n,))
-            self._maps[name] = self.read(name, mapped) if n else np.zeros(0, dtype)
+            self._maps[name] = self._opened(name, dtype, n) if n else np.zeros(0, dtype)
         return self._maps[name]
 
+    def _opened(self, name: str, dtype: np.dtype[Any], n: int) -> Any:
+        """Return a file of a shard as an array that is read on access; document ends at a URL are read at once."""
+        if isinstance(self.path, Path):
+            return self.read(name, partial(np.memmap, dtype=dtype, mode="r", shape=(n,)))
+        if not name.endswith(".idx"):
+            return ranges.RemoteArray(str(self.file(name)), dtype, n)
+        return np.frombuffer(self.read(name, partial(ranges.read, stop=n * dtype.itemsize)), dtype)
 
-def _manifest(path: Path) -> TokenManifest:
+
+def _manifest(path: Path | str) -> TokenManifest:
     """Return the manifest in a folder of token shards; the errors are those of `Shards.open`."""
-    at = path / MANIFEST
+    at = ranges.located(path, MANIFEST)
     try:
-        data = read_bytes(at)
+        data = ranges.read(at)
         found = checked(data, json.loads(data))
     except (FileNotFoundError, NotADirectoryError) as e:
         msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"

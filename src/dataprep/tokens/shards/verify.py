@@ -219,7 +219,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
         return
     if tok is None:
         yield Problem(entry.file, "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
-    elif entry.file_hash not in (None, content_hash((shards.tokenizer_file).read_bytes())):
+    elif entry.file_hash not in (None, content_hash(shards.tokenizer_data)):
         yield Problem(entry.file, "its content has changed since it was written", AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, but the manifest states {shards.vocab_size:,}"
@@ -239,10 +239,10 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
     name = shards.manifest.bytes_per_token
     if name is None:
         return None, []
-    if not shards.file(name).exists():
-        return None, [Problem(name, "is missing")]
     try:
-        sizes = load_array(shards.file(name))
+        sizes = shards.read(name, load_array)
+    except FileNotFoundError:
+        return None, [Problem(name, "is missing")]
     except (OSError, ValueError) as e:
         return None, [Problem(name, f"is not a NumPy array ({str(e).splitlines()[0][:100]})")]
     stated = shards.manifest.bytes_per_token_hash

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.output.state import TOKENS, TokenManifest, TokenShard
-from dataprep.store.atomic import whole
+from dataprep.store import files
 from dataprep.store.checksum import stamped
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, content_hash, token_dtype
 
@@ -37,7 +37,7 @@ class Writer:
     def __init__(
         self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16", generation: int = 1
     ) -> None:
-        self.out, self.split = Path(out), split
+        self.out, self.split = os.fspath(out), split
         self.name = f"{split}-{number:05d}" + (f".g{generation}" if generation > 1 else "")
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
@@ -46,13 +46,16 @@ class Writer:
         self._ends: list[Ends] = []
         self._ids: list[npt.NDArray[np.uint64]] = []
         self._sources: list[Any] = []
-        self._mask: IO[bytes] | None = None
+        self._mask: BinaryIO | None = None
         self._mask_hash = hashlib.sha256()
 
     def __enter__(self) -> Writer:
         self._open = ExitStack()
-        self._bin = self._open.enter_context(whole(self.out / f"{self.name}.bin"))
+        self._bin = self._open.enter_context(self._file("bin"))
         return self
+
+    def _file(self, kind: str) -> AbstractContextManager[BinaryIO]:
+        return files.atomic(files.join(self.out, f"{self.name}.{kind}"))
 
     def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int, mask: Any = None) -> None:
         """Append n whole documents to the shard.
@@ -73,7 +76,7 @@ class Writer:
         self._hash.update(view.data)
         self._bin.write(view.data)
         if mask is not None and self._mask is None and not self.tokens:
-            self._mask = self._open.enter_context(whole(self.out / f"{self.name}.msk"))
+            self._mask = self._open.enter_context(self._file("msk"))
         assert (mask is None) == (self._mask is None), "every document of a shard has a mask, or none has"
         if self._mask is not None:
             learned = np.ascontiguousarray(mask, np.uint8)
@@ -101,10 +104,10 @@ class Writer:
         from .provenance import docs_table  # imports pyarrow, which readers do not need
 
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
-        with whole(self.out / f"{self.name}.idx") as f:
+        with self._file("idx") as f:
             f.write(ends.tobytes())
         table = docs_table(ends, self._ids, self._sources)
-        with whole(self.out / f"{self.name}.docs.parquet") as f:
+        with self._file("docs.parquet") as f:
             f.write(table)
         self.entry = TokenShard(
             name=self.name, split=self.split, tokens=self.tokens, documents=self.documents, bytes=self.bytes,
@@ -141,8 +144,9 @@ def write_token_bytes(home: str | os.PathLike[str], sizes: npt.ArrayLike | None,
     if sizes is None:
         return {}
     known = np.asarray(sizes, np.int32)
-    with whole(Path(home) / name) as f:
+    with io.BytesIO() as f:
         np.save(f, known)
+        files.write_bytes(files.join(os.fspath(home), name), f.getvalue())
     return {"bytes_per_token": name, "bytes_per_token_hash": content_hash(known)}
 
 
@@ -161,8 +165,8 @@ def write_manifest(
 
 def save_manifest(out: str | os.PathLike[str], manifest: TokenManifest) -> None:
     """Write manifest.json of a folder of token shards, with its checksum."""
-    with whole(Path(out) / MANIFEST) as f:
-        f.write(stamped(json.dumps(manifest.record(), indent=1, ensure_ascii=False).encode() + b"\n"))
+    data = json.dumps(manifest.record(), indent=1, ensure_ascii=False).encode() + b"\n"
+    files.write_bytes(files.join(os.fspath(out), MANIFEST), stamped(data))
 
 
 def save(

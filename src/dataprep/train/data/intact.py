@@ -27,9 +27,9 @@ def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
     Args:
         sets: the token shards by name.
         out: the folder in which the hashes of large files are stored. Files whose hash is missing from another
-            program's manifest are not checked.
+            program's manifest are not checked. Neither are shards at URLs, which would have to be fetched whole.
     """
-    stated = dict(pair for shards in sets.values() for pair in _stated(shards))
+    stated = dict(pair for shards in sets.values() if isinstance(shards.path, Path) for pair in _stated(shards))
     known = Hashes()
     known.load(str(out))
     with ThreadPoolExecutor(min(len(stated), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:

@@ -31,20 +31,27 @@ from dataprep.errors import CorruptShard, PlanError
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train.config import PACKED
 
-from . import packing
+from . import fetched, packing
 from .rows import IGNORE, Rows
 
 Ints = NDArray[np.int64]
+_MASK = 1 << 20  # bytes of a mask that are searched at once
 _SLICES = 500  # views held at once: from 700 on the garbage collector runs, which halves the speed
 
 
 class Stream:
-    """Several arrays, read as if they were concatenated. Indices -n_fill to -1 return the padding value `fill`."""
+    """Several arrays, read as if they were concatenated. Indices -n_fill to -1 return the padding value `fill`.
 
-    def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
+    - files: arrays in memory or on disk, or the sources of files at URLs (`fetched`).
+    """
+
+    def __init__(self, files: Sequence[Any], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
         self.dtype, self.n_fill = dtype, n_fill
-        parts = [np.full(n_fill, fill, dtype), *(np.asarray(f) for f in files if len(f))]
-        self._bytes = [memoryview(part.view(np.uint8).data) for part in parts]
+        parts = [np.full(n_fill, fill, dtype), *(f for f in files if len(f))]
+        self._is_local = all(isinstance(part, np.ndarray) for part in parts)
+        self._bytes = [
+            memoryview(np.asarray(part).view(np.uint8).data) if isinstance(part, np.ndarray) else part for part in parts
+        ]
         self._starts = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64) - n_fill
 
     def __len__(self) -> int:
@@ -61,7 +68,10 @@ class Stream:
                 np.insert(start, after, edge), np.insert(np.where(over, self._starts[i + 1], stop), after, stop[over])
             )
         size, base = self.dtype.itemsize, self._starts[i]
-        ranges = [r.tolist() for r in (i, (start - base) * size, (stop - base) * size)]
+        where = (i, (start - base) * size, (stop - base) * size)
+        if not self._is_local:
+            return np.frombuffer(bytearray().join(fetched.read(self._bytes, where)), self.dtype)
+        ranges = [r.tolist() for r in where]
         out, at = np.empty(int((stop - start).sum()) * size, np.uint8).data, 0
         for k in range(0, len(i), _SLICES):
             some = zip(*(r[k : k + _SLICES] for r in ranges), strict=True)
@@ -89,9 +99,9 @@ class Layout:
         self.shards, self.context, self.mask_documents = shards, context, mask_documents
         self.name = f" of {name!r}" if name else ""
         self.side = shards.split_name or "whole"
-        self.tokens = Stream(shards.memmaps(), shards.dtype, shards.eot, context + 1)
+        self.tokens = Stream(fetched.opened(shards, shards.memmaps(), "bin"), shards.dtype, shards.eot, context + 1)
         self.masks = _masks(shards, context + 1) if masks and not labels else None
-        if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
+        if self.masks is not None and not any(m is None or _learns(m) for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
                 "encode with masks that include some tokens, or without masks"
@@ -303,5 +313,11 @@ def _masks(shards: Shards, n_fill: int) -> Stream | None:
     if all(m is None for m in masks):
         return None
     sizes = [s.tokens for s in shards.shards]
+    masks = fetched.opened(shards, masks, "msk")
     whole = [np.ones(n, np.uint8) if m is None else m for m, n in zip(masks, sizes, strict=True)]
     return Stream(whole, np.dtype(np.uint8), 0, n_fill)
+
+
+def _learns(mask: Any) -> bool:
+    """Return whether a loss mask has a 1; it is read up to the first one."""
+    return any(np.asarray(mask[i : i + _MASK]).any() for i in range(0, len(mask), _MASK))

@@ -1,0 +1,133 @@
+"""A view (`layout="view"`): shards with ids, and columns that stages added; all else stays in the unchanged input.
+
+The metadata of such a shard states the slices of the input from which it was made; `origin.json` of its folder has the
+paths of their files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import ReadError, counted
+from dataprep.store import compress, files
+
+from ..output.layout import Folder, home_of
+from . import batch as B
+from .batch import Batch, Ids
+from .columns import as_text, from_text, with_columns
+from .ledger import Ledger
+from .reader import Reader, Slice, reader_of
+
+VIEW = "view"  # in place of the codec, in recipes
+KEY = b"dataprep.view"  # of the metadata
+AGAIN = "restore the input, or run the pipeline again"
+
+
+def statement(slices: Sequence[Slice], given: Iterable[str]) -> str:
+    """Return what the shards of a part state about its input, as JSON.
+
+    Args:
+        slices: the slices of the input, with fingerprints.
+        given: the names of the columns that the input has, and that no stage changes.
+    """
+    ranges = [[one.file, one.start, one.stop, one.fingerprint] for one in slices if one.unread is None]
+    return json.dumps({"given": sorted(given), "slices": ranges}, sort_keys=True)
+
+
+def stored_schema(schema: pa.Schema, view: str) -> pa.Schema:
+    """Return the schema of the shards of a view: the columns that they contain, with the statement as metadata."""
+    stated = json.loads(view)
+    own = [one for one in schema if one.name == "id" or one.name not in stated["given"]]
+    text = json.dumps({**stated, "schema": as_text(schema)}, sort_keys=True)
+    return pa.schema(own, metadata={KEY: text})
+
+
+def stated_in(parquet: pq.ParquetFile) -> dict[str, Any]:
+    """Return the statement of a shard of a view, with the schema of its documents; {} for other shards."""
+    text = (parquet.metadata.metadata or {}).get(KEY)
+    return json.loads(text) if text else {}
+
+
+def shards_now(home: Folder | None) -> dict[str, str]:
+    """Return {fingerprint: URL} of the shards of a Dataset, whose names change if documents are forgotten."""
+    made = None if home is None else home.readable
+    return {} if home is None or made is None else {one.sealed or one.hash: home.path(one.name) for one in made.shards}
+
+
+def documents(
+    stated: dict[str, Any], own: pa.Table, url: str, columns: Sequence[str] | None, only: Ids | None = None
+) -> Iterator[Batch]:
+    """Yield the documents of a shard of a view in batches.
+
+    Args:
+        stated: the statement of the shard.
+        own: the rows of the shard.
+        url: its URL.
+        columns: the names of the columns to read; None: all.
+        only: the ids of the documents, ascending; None: all.
+
+    Raises ReadError if the input does not have one of the documents.
+    """
+    schema, ids = from_text(stated["schema"]), own["id"].to_numpy()
+    if only is not None:
+        ids = np.intersect1d(ids, only)
+        own = own.take(pa.array(np.searchsorted(own["id"].to_numpy(), ids)))
+    rows = own.combine_chunks().to_batches()
+    wanted = list(schema.names if columns is None else columns)
+    if not rows or not len(ids):
+        yield B.empty(schema).select([name for name in wanted if name in schema.names])
+        return
+    added, left = rows[0], len(ids)
+    for batch in _input(url, stated, ids, wanted):
+        at, there = B.find_sorted(ids, B.ids(batch))
+        if there.any():
+            found, beside = batch.filter(pa.array(there)), added.take(pa.array(at[there]))
+            for name in set(beside.schema.names) - {"id"}:
+                found = B.with_column(found, name, beside.column(name))
+            left -= found.num_rows
+            yield with_columns(found, schema, wanted)
+        if not left:
+            return
+    msg = f"the input no longer has {counted(left, 'document')} of this view; {AGAIN}"
+    raise ReadError(msg, url)
+
+
+def _input(url: str, stated: dict[str, Any], ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+    """Yield the documents of the input from which a shard was made, or more, ids ascending."""
+    failed: list[ReadError] = []
+    for reader, piece in _slices(url, stated, ids):
+        flow = reader.narrowed(["id", *columns])(piece, Ledger("view", quiet=True))
+        try:
+            yield from compress.in_windows(compress.MAX_WINDOW_BYTES, flow)
+        except ReadError as e:  # the run may have skipped the rest of this file
+            failed.append(e)
+    if failed:
+        raise failed[0]
+
+
+def _slices(url: str, stated: dict[str, Any], ids: Ids) -> Iterator[tuple[Reader, Slice]]:
+    home = home_of(url) or Folder("")
+    origin = home.origin
+    rows = {} if origin is None else {(row.file, row.fingerprint): row for row in origin.files}
+    for file, start, stop, fingerprint in stated["slices"]:
+        row = rows.get((file, fingerprint))
+        reader = None if row is None or origin is None else reader_of(origin.readers[row.reader])
+        if row is None or reader is None:
+            msg = f"{home.url}/origin.json does not list the input of this view; {AGAIN}"
+            raise ReadError(msg, url)
+        now = {} if files.exists(row.url) else shards_now(home_of(row.url))
+        piece = Slice(now.get(fingerprint, row.url), file, start, stop, row.source, fingerprint, row.size)
+        if reader.enters(row.url):  # from the first to the last of the documents
+            base = B.doc_id(file, 0)
+            ends = [base + start, base + (1 << B.POSITION_BITS if stop is None else stop)]
+            own = ids[slice(*np.searchsorted(ids, np.array(ends, np.uint64)))] - np.uint64(base)
+            if not len(own):
+                continue
+            piece = Slice(piece.url, file, int(own[0]), int(own[-1]) + 1, row.source, fingerprint, row.size)
+        yield reader, piece

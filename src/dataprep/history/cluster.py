@@ -1,0 +1,313 @@
+"""Forecast a run on many machines: how long it takes, what it opens, requests and moves, and what it costs.
+
+A trial (`trials.py`) shows the passes of a pipeline and their CPU time on a sample. `graph` applies the rules by which
+the planner divides the work, to an input of any size: parts, ranges of keys, partitions, and the passes that merge
+shuffle files. `forecast` runs this graph on simulated cores: a pass begins when the one before it is complete; each
+core takes the next task when it is free; the times of tasks vary, and cores are lost and replaced.
+
+Tasks of passes that `graph` does not know are assumed to be as large as those of the sample. COSTS, and the spread of
+the times, were fitted at 10 and 100 parts by benchmarks/bench_scale.py, which compares the predictions for 1,000 parts
+with a run. A forecast for a larger input is an extrapolation.
+
+Slow reference for the tests: a plain loop in tests/history/test_cluster.py
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from rich.filesize import decimal
+
+from dataprep.core.run.merge import MergeSections, merged
+from dataprep.core.run.trial import TriedPass
+from dataprep.dedup.near import key_sources
+from dataprep.dedup.near.gather import MergeGathered, n_partitions
+from dataprep.dedup.near.verify import MergeVerdicts
+from dataprep.dedup.spans import search
+from dataprep.dedup.spans.passes import MergeHashed, MergeMatched
+from dataprep.errors import PlanError
+from dataprep.read.parts import part_size
+from dataprep.store import shuffle
+from dataprep.store.shuffle import ShuffleFiles
+
+from .trials import Estimate
+
+MERGES: dict[str, type[MergeSections]] = {
+    "HashDocuments": key_sources.MergeGroups, "GatherCandidates": MergeGathered, "VerifyPartition": MergeVerdicts,
+    "HashUnits": MergeHashed, "MatchUnits": MergeMatched,
+}  # fmt: skip
+LEAST_SAMPLE = 1_000_000
+MOST_LOSSES = 5.0  # expected losses in the time of a task, up to which each is simulated
+SIMULATED = 20_000  # tasks of a pass, at least; those before them keep all cores busy
+LOST_SECONDS = 60.0  # until a lost worker's task is taken over
+WAIT_SECONDS = 0.1  # until a free worker finds a task
+READ_BYTES = 8 << 20  # of a request for a part of a large file
+MERGE_SECONDS = 2.5e-9  # per byte that is merged
+KEY_BYTES = 36  # of memory per key that is matched
+SPREAD = 0.24  # of the logarithms of the times of equal tasks
+Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
+COSTS: dict[str, dict[str, Cost]] = {
+    "CutRepeats": {"opens": (2.0, 1.0), "requests": (10.0, 4.0)},
+    "FindComponents": {"opens": (1.62, 2.38), "requests": (10.8, 9.23)},
+    "GatherCandidates": {"opens": (8.0, 0.0), "requests": (42.0, 0.0)},
+    "HashDocuments": {"opens": (4.0, 0.0), "requests": (22.0, 0.0)},
+    "HashUnits": {"opens": (2.0, 0.0), "requests": (10.0, 0.0)},
+    "MatchKeys": {"opens": (0.0, 1.5), "requests": (0.0, 8.0)},
+    "MatchUnits": {"opens": (1.0, 2.0), "requests": (8.0, 7.0)},
+    "MergeGathered": {"opens": (0.0, 1.02), "requests": (0.0, 4.16)},
+    "MergeHashed": {"opens": (0.0, 1.02), "requests": (0.0, 4.16)},
+    "MergeKeys": {"opens": (0.0, 2.02), "requests": (0.0, 55.5)},
+    "Seal": {"opens": (4.0, 0.0), "requests": (20.0, 0.0)},
+    "VerifyPartition": {"opens": (1.0, 2.0), "requests": (8.0, 7.0)},
+    "driver": {"opens": (38.8, 11.9), "requests": (239.0, 57.9), "seconds": (0.0235, 0.00296)},
+}
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A pass of the forecast.
+
+    Attributes:
+        name: the class of its tasks.
+        tasks: their number.
+        files: the shuffle files that each of them reads; for a pass over parts, the number of parts.
+        reads: whether the tasks read parts of documents.
+        of: the pass of the trial; None for merges.
+    """
+
+    name: str
+    tasks: int
+    files: float
+    reads: bool = False
+    of: TriedPass | None = None
+
+
+@dataclass
+class _Metered:
+    """A Runner that executes nothing, and notes the number of tasks of each merge and the files that each reads."""
+
+    workers: int = 1
+    memory: None = None
+    found: list[tuple[int, float]] = field(default_factory=list)
+
+    def map(self, task: Any, items: Sequence[Any], label: str = "") -> Iterator[Any]:  # noqa: ARG002 - as a Runner
+        self.found.append((len(items), task.found.groups / task.merged.groups))
+        return iter(())
+
+
+def graph(passes: Sequence[TriedPass], parts: int, times: float, n_bytes: int) -> list[Wave]:
+    """Return the passes over an input of `parts` parts and `n_bytes`, which is `times` as large as that of `passes`."""
+    known = [one for one in passes if not type(one.task).__name__.startswith("Merge")]
+    cost = next((one.result["cost"] for one in known if type(one.task).__name__ == "FindComponents"), 0)
+    tasks = [_tasks(one, parts, times, n_bytes, round(cost * times)) for one in known]
+    waves: list[Wave] = []
+    groups = 1.0
+    for n, (one, count) in enumerate(zip(known, tasks, strict=True)):
+        name = type(one.task).__name__
+        is_shared = one.reads and name != "CutRepeats"
+        before = waves[-1].tasks if waves else 0
+        files = parts if is_shared else before + parts if name == "FindComponents" else groups
+        waves.append(Wave(name, count, files, one.reads, one))
+        if name in MERGES:
+            after = 1 << 16 if name == "HashDocuments" else parts if n + 1 == len(tasks) else tasks[n + 1]
+            groups = _merge(name, count, after, waves)
+    return waves
+
+
+def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
+    """Add the passes that merge the shuffle files of a pass to `waves`; return the number of groups that remain."""
+    if name == "HashDocuments":
+        if files <= shuffle.FAN_IN:
+            return files
+        groups = -(-files // shuffle.FAN_IN)
+        waves.append(Wave("MergeKeys", groups, files / groups))
+        files = groups
+    counted = _Metered()
+    found = merged(counted, ShuffleFiles("", files, sections), MERGES[name], "out", "", "")
+    waves += [Wave(MERGES[name].__name__, n, each) for n, each in counted.found]
+    return found.groups
+
+
+def _tasks(one: TriedPass, parts: int, times: float, n_bytes: int, cost: int) -> int:
+    """Return the number of tasks of a pass for `times` as much text; `cost` is the size of all candidates."""
+    name = type(one.task).__name__
+    if one.reads:
+        return parts
+    if name == "MatchKeys":
+        n_docs = round(one.task.source.n_docs * times)
+        return len(key_sources.key_ranges(n_docs, one.last.bands[1], key_sources.n_buckets(n_docs)))
+    if name == "VerifyPartition":
+        return n_partitions(cost)
+    if name == "MatchUnits":
+        return search.n_partitions(n_bytes)
+    return one.tasks if one.tasks == 1 else max(one.tasks, round(one.tasks * times))
+
+
+def fit(recorded: Mapping[int, Sequence[tuple[Wave, Mapping[str, float]]]], counts: Sequence[str]) -> dict[str, Any]:
+    """Return {name of a task: {count: (cost per task, further cost per file that it reads)}}.
+
+    - recorded: for each of two numbers of parts, the passes with what each of them counted.
+    """
+    found: dict[str, Any] = {}
+    points: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for parts in sorted(recorded):
+        names = {wave.name for wave, _ in recorded[parts]}
+        for name in names:
+            own = [(wave, counted) for wave, counted in recorded[parts] if wave.name == name]
+            tasks = sum(wave.tasks for wave, _ in own)
+            files = sum(wave.tasks * wave.files for wave, _ in own) / tasks
+            for count in counts:
+                each = sum(counted[count] for _, counted in own) / tasks
+                grows = count == "read" or not own[0][0].reads or name == "CutRepeats"
+                points.setdefault(name, {}).setdefault(count, []).append((files if grows else 1.0, each))
+    for name, of_counts in points.items():
+        for count, some in of_counts.items():
+            found.setdefault(name, {})[count] = _line(some, through_0=name.startswith("Merge"))
+    return found
+
+
+def _line(points: Sequence[tuple[float, float]], *, through_0: bool) -> Cost:
+    """Return the cost per task and per file, neither of which is negative; one of them is 0 if they are unknown."""
+    files, cost = points[-1]
+    slope = (cost - points[0][1]) / (files - points[0][0]) if files != points[0][0] else 0.0
+    if through_0 or cost < slope * files:
+        return 0.0, cost / files
+    return (cost - slope * files, slope) if slope > 0 else (cost, 0.0)
+
+
+def total(costs: Mapping[str, Mapping[str, Cost]], waves: Sequence[Wave], count: str) -> float:
+    """Return what all tasks of `waves` open, request, read or take.
+
+    Passes without fitted costs count as others of their kind.
+    """
+    found = 0.0
+    for wave in waves:
+        alike = "MergeHashed" if wave.name.startswith("Merge") else "Seal"
+        alone, per_file = costs.get(wave.name, costs.get(alike, {})).get(count, (0.0, 0.0))
+        found += wave.tasks * (alone + per_file * wave.files)
+    return found
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The machines of a forecast.
+
+    Attributes:
+        cores: the number of cores; each runs one task at a time.
+        spread: the standard deviation of the logarithms of the times of equal tasks.
+        preempted: how often a core is lost per hour; its task is started again on another core.
+        latency: the seconds that a request takes, one after another in each process; about 0.02 for object stores.
+    """
+
+    cores: int
+    spread: float = SPREAD
+    preempted: float = 0.0
+    latency: float = 0.0
+
+
+def makespan(tasks: int, seconds: float, cluster: Cluster, seed: int = 0) -> tuple[float, float]:
+    """Return (the time of a pass, the time of its cores that work, including work that was lost), in seconds.
+
+    A core that is free takes the next task. Of many tasks, only the last are simulated; those before them keep all
+    cores busy.
+
+    - seconds: the mean time of a task.
+    """
+    rng = np.random.default_rng(seed)
+    simulated = min(tasks, max(SIMULATED, 4 * cluster.cores))
+    factors = np.exp(rng.normal(-(cluster.spread**2) / 2, cluster.spread, simulated))
+    free = [0.0] * min(cluster.cores, simulated)
+    work = 0.0
+    for each in (factors * seconds).tolist():
+        at = heapq.heappop(free)
+        losses = cluster.preempted * each / 3600
+        if losses > MOST_LOSSES:  # the mean, of so many attempts that they are not simulated
+            lost = min(each * math.expm1(min(losses, 700.0)) / losses, 1e300) - each
+            at, work = at + lost, work + lost
+        while 0 < losses <= MOST_LOSSES and (lost := rng.exponential(each / losses)) < each:
+            at, work = at + lost + LOST_SECONDS, work + lost
+        heapq.heappush(free, at + each + WAIT_SECONDS)
+        work += each
+    before = (tasks - simulated) / simulated if simulated else 0.0
+    return max(free, default=0.0) + before * sum(free) / cluster.cores, work * (1 + before)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run takes.
+
+    Attributes:
+        seconds: the elapsed time.
+        core_seconds: the time of all cores that work.
+        tasks, opens, requests: their numbers.
+        n_bytes: bytes that are read and written.
+        task_bytes: the memory of the largest task.
+        alone_bytes: the memory of the process that joins duplicates.
+        alone_seconds: the time in which a single process works.
+    """
+
+    seconds: float
+    core_seconds: float
+    tasks: int
+    opens: float
+    requests: float
+    n_bytes: float
+    task_bytes: float
+    alone_bytes: float
+    alone_seconds: float
+
+    def price(self, cluster: Cluster, core_hour: float, million_requests: float) -> float:
+        """Return the price of all cores for the elapsed time, and of the requests."""
+        return cluster.cores * self.seconds / 3600 * core_hour + self.requests / 1e6 * million_requests
+
+
+def _is(one: TriedPass, name: str) -> bool:
+    return type(one.task).__name__ == name
+
+
+def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
+    """Return what a pipeline takes on an input of `n_bytes` of text.
+
+    Raises PlanError if the trial read less than LEAST_SAMPLE, of which most of the time is the start.
+    """
+    if found.sample_bytes < LEAST_SAMPLE:
+        has = decimal(found.sample_bytes)
+        msg = f"a forecast needs a sample of {decimal(LEAST_SAMPLE)} of text; the sample has {has}"
+        raise PlanError(msg)
+    times, parts = n_bytes / found.sample_bytes, max(1, -(-n_bytes // part_size(n_bytes)))
+    waves = graph(found.passes, parts, times, n_bytes)
+    driver = [Wave("driver", 1, parts)]
+    alone = found.between * n_bytes + total(COSTS, driver, "seconds")
+    alone += cluster.latency * total(COSTS, driver, "requests")
+    elapsed = work = alone
+    moved, memory, joins, shuffled = 0.0, float(found.peak_bytes), 0.0, 0.0
+    keys = sum(16 * one.task.source.n_docs * one.last.bands[1] for one in found.passes if _is(one, "MatchKeys"))
+    gathered = sum(one.written for one in found.passes if _is(one, "GatherCandidates"))
+    for n, wave in enumerate(waves):
+        if wave.of is None:
+            seconds, moved = MERGE_SECONDS * shuffled, moved + 2 * shuffled
+        else:
+            seconds, shuffled = wave.of.seconds * times, wave.of.written * times
+            if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
+                shuffled = keys * times
+            moved += 2 * shuffled + (n_bytes if wave.reads else 0)
+        waits = cluster.latency * total(COSTS, [wave], "requests") / wave.tasks
+        took, worked = makespan(wave.tasks, seconds / wave.tasks + waits, cluster, n)
+        elapsed, work = elapsed + took, work + worked
+        if wave.name == "MatchKeys" and wave.of is not None:
+            n_docs = wave.of.task.source.n_docs * times
+            memory = max(memory, KEY_BYTES * n_docs * wave.of.last.bands[1] / wave.tasks)
+            joins = n_docs * (5 if n_docs < 1 << 32 else 9)
+        if wave.name == "FindComponents":
+            alone += took
+        if wave.name == "VerifyPartition":
+            memory = max(memory, found.peak_bytes + 2 * gathered * times / wave.tasks)
+    requests = total(COSTS, [*waves, *driver], "requests") + moved / READ_BYTES
+    opens = total(COSTS, [*waves, *driver], "opens")
+    n_tasks = sum(wave.tasks for wave in waves)
+    return Forecast(elapsed, work, n_tasks, opens, requests, moved, memory, joins, alone)
