@@ -264,7 +264,10 @@ def dataset(place, drops, **columns):
     for name, table in (("data/part-00000-000.parquet", shard), ("drops/part-00000.parquet", drop_table(drops))):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, place / name)
-    return Folder(stated.written(place, shards=[{**stated.SHARD, "last_id": "9"}]))
+    size = (place / stated.SHARD["name"]).stat().st_size
+    shards = [{**stated.SHARD, "last_id": "9", "size": size}]
+    kinds = [[field.name, str(field.type)] for field in shard.schema]
+    return Folder(stated.written(place, shards=shards, columns=kinds))
 
 
 def drop_table(drops):

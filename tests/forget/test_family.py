@@ -242,12 +242,14 @@ def test_lists_of_other_runs_count(tmp_path) -> None:
 
 def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
     """With the numbers that they have there; only the conversation of a message goes from later ones."""
-    home = folder(tmp_path / "chat", shards=[stated.SHARD])
     row = {"id": 3, "stage": "Join", "reason": "joined", "duplicate_of": 7}
-    (home / "drops").mkdir()
+    home = tmp_path / "chat"
+    (home / "drops").mkdir(parents=True)
     (home / "data").mkdir()
     pq.write_table(pa.Table.from_pylist([row], schema=DROPS), home / "drops" / "part-00000.parquet")
     pq.write_table(pa.table({"id": pa.array([7], pa.uint64())}), home / "data" / "part-00000-000.parquet")
+    size = (home / "data" / "part-00000-000.parquet").stat().st_size
+    folder(home, shards=[{**stated.SHARD, "size": size}], columns=[["id", "uint64"]])
     everyone = Family(str(tmp_path))
     (chat,) = everyone.members
     both, tokens = Member(Folder("both"), DATASET), Member(Folder("tokens"), TOKENS)

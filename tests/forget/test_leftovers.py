@@ -13,7 +13,7 @@ import stated
 from dataprep.core.model.batch import POSITION_BITS
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import DATASET, TOKENS
-from dataprep.errors import ReadError, Replaced
+from dataprep.errors import CorruptShard, Replaced
 from dataprep.forget.family import Family, Member
 from dataprep.forget.filters import _input_of, refill_filters
 from dataprep.forget.forget import forget
@@ -201,7 +201,7 @@ def test_what_a_killed_attempt_left_goes_and_other_damage_is_told(tmp_path) -> N
     ]  # fmt: skip
     assert not list((tmp_path / "out").rglob("*.tmp"))
     files.remove(f"{out}/data/part-00001-000.parquet")
-    with pytest.raises(ReadError, match="part-00001-000.parquet: cannot be opened"):
+    with pytest.raises(CorruptShard, match="part-00001-000.parquet is missing"):
         forget(out, [last - 1])
 
 

@@ -180,7 +180,7 @@ def listing(pattern: str) -> FilesFound:
 
 
 def _listed_here(pattern: str) -> FilesFound:
-    path = fs_of(pattern)[1]
+    path = os.path.abspath(os.path.expanduser(path_of(pattern)))  # as fsspec, which takes long to load
     is_dir = False
     every: Iterable[str]
     if is_glob(pattern):

@@ -14,15 +14,18 @@ STAGES = dp.MinHash(bands=4, rows=2), dp.Exact(), dp.Exact(unit="line")
 
 @pytest.mark.parametrize("stage", STAGES, ids=["MinHash", "Exact", "line"])
 def test_opens_grow_with_the_parts(monkeypatch, stage):
-    """Four times as many parts, ranges and partitions: at most four times as many opens, requests and bytes."""
+    """Twice as many parts, ranges and partitions: at most 2.3 times as many opens, requests and bytes.
+
+    Each level of merging reads every byte once more.
+    """
     monkeypatch.setattr(shuffle, "FAN_IN", 4)
     monkeypatch.setattr(parquet, "FILE_GROUPS", 2)
     counts = []
-    for n in (6, 24):
+    for n in (24, 48):
         with many_parts(n, docs=6, in_a_range=2) as (url, out):
             assert dp.Pipeline(stage).run(dp.read(url), out).count == n * 3
             counts.append((Counted.opens.total(), Counted.requests.total(), Counted.read.total()))
-    assert all(more <= 4.1 * few for few, more in zip(*counts, strict=True)), counts
+    assert all(more <= 2.3 * few for few, more in zip(*counts, strict=True)), counts
 
 
 def test_buckets_grow_with_the_documents():

@@ -41,6 +41,7 @@ from .stats import HIDDEN, Stats
 from .tables import SCHEMAS, Unread, read_rows, rows_of_ids
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
+from .view import VIEW
 
 SPREAD = 8  # parts from which a sample is taken
 WITH_TEXT = pa.schema([B.SCHEMA.field("id"), B.SCHEMA.field("text")])
@@ -353,17 +354,19 @@ class Dataset(Documents):
     def text_of(self, id_: int | str) -> str:
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
+        parts = self.parts
         if self._is_counted:  # the shard is known, and its row group is found by the ids
             self.check_here()
             ends = [-1 if shard.last_id is None else shard.last_id for shard in self.sealed.shards]
-            parts = [part for part, end in zip(self.parts, ends, strict=True) if end >= id_]
-            for row in rows_of_ids(parts[0].slices[0].url, [id_], WITH_TEXT) if parts else ():
-                return str(row["text"])
-        else:
-            for batch in itertools.chain.from_iterable(part.batches(["id", "text"]) for part in self.parts):
-                rows = np.flatnonzero(B.ids(batch) == id_)
-                if len(rows):
-                    return str(batch.column("text")[int(rows[0])])
+            parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
+            if self.sealed.codec != VIEW:  # whose texts are in its input
+                for row in rows_of_ids(parts[0].slices[0].url, [id_], WITH_TEXT) if parts else ():
+                    return str(row["text"])
+                parts = ()
+        for batch in itertools.chain.from_iterable(part.batches(["id", "text"]) for part in parts):
+            rows = np.flatnonzero(B.ids(batch) == id_)
+            if len(rows):
+                return str(batch.column("text")[int(rows[0])])
         msg = f"there is no document {B.show_id(id_)} in {self!r}; `dataprep inspect` prints the ids"
         raise PlanError(msg)
 
