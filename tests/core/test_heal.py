@@ -15,6 +15,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
 from dataprep.errors import CorruptShard, StaleOutput
+from dataprep.history.verify import verify
 from dataprep.store import receipts
 from dataprep.store.atomic import JOURNAL
 from fixtures.small_pipeline import STAGES, TEXTS
@@ -40,6 +41,14 @@ def made(tmp_path_factory, packed):
     Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
     assert [path.name for path in (place / "out" / "receipts").iterdir()] == ["packed.ndjson"]
     return place
+
+
+def test_packed_receipts_that_are_missing_are_a_problem(tmp_path, made):
+    """One, not one per part; only they state what is in the tables of dropped documents."""
+    shutil.copytree(made / "out", tmp_path / "out")
+    os.unlink(tmp_path / "out" / "receipts" / "packed.ndjson")
+    found = [problem for some in verify(str(tmp_path / "out")).values() for problem in some]
+    assert [(one.file, one.found) for one in found] == [("receipts/packed.ndjson", "is missing")]
 
 
 @pytest.mark.parametrize("journal", [True, False])

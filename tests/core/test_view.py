@@ -21,7 +21,7 @@ from dataprep.core.output import pruning
 from dataprep.core.output.layout import Folder
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.history.why import dropped_document, follow, survivor
-from dataprep.store import files
+from dataprep.store import files, receipts
 
 WORDS = ("first", "нови", "第三", "رابع", "पाँच", "six")
 TEXTS = [f"{WORDS[i % 6]} text {i % 17} of some words, {WORDS[i % 6]}" for i in range(60)]
@@ -114,6 +114,16 @@ def test_a_view_has_the_documents_of_a_copy(place, what, monkeypatch):
     shutil.rmtree(place / "in")
     assert not any(dp.tools.verify(str(place / "out")).values())
     assert whole.manifest.recipe == dp.tools.materialize(str(place / "out")).manifest.recipe
+
+
+def test_a_view_with_packed_receipts_becomes_a_copy(place, monkeypatch):
+    """As the receipts of many parts are; those of the copy are packed too."""
+    monkeypatch.setattr(receipts, "MOST_FILES", 0)
+    plain, view = both(place, docs_of(place, "json"), dp.Filter(short))
+    assert bytes_of(dp.tools.materialize(str(view.url))) == bytes_of(plain)
+    packed = [(place / out / "receipts" / "packed.ndjson").read_bytes() for out in ("plain", "out")]
+    assert len(packed[0].splitlines()) == len(packed[1].splitlines())
+    assert not any(dp.tools.verify(str(view.url)).values())
 
 
 def test_whatever_opens_a_dataset_opens_a_view(place):

@@ -20,7 +20,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.output import commit, layout, owned
 from dataprep.errors import Replaced
-from dataprep.store import beside, files, lease
+from dataprep.store import beside, files, lease, ranges
 from dataprep.tokens.shards import shard
 
 LOOKS = int(os.environ.get("DATAPREP_LOOKS", "4"))
@@ -139,7 +139,7 @@ class Writer:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("_opened", "exists", "listdir", "size", "version"):
                 patch.setattr(files, name, watched(getattr(files, name)))
-            patch.setattr(shard.ranges, "read", watched(shard.ranges.read))
+            patch.setattr(ranges, "read", watched(ranges.read))
             patch.setattr(shard.Shards, "file", watched(shard.Shards.file))
             patch.setattr(beside, "at", watched(beside.at))
             try:

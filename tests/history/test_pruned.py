@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,8 +131,16 @@ def test_a_folder_without_a_journal_and_memory(tmp_path, dataprep):
         assert tables_of(place) == before
         assert all(step.input.is_pruned and not files.listdir(step.input.path("data")) for step in Folder(place).steps)
         assert not any(problems for problems in verify(place).values())
-    assert dataprep("prune", "--all", str(tmp_path / "copy"))[0] == 0
-    assert [str(at) for at in (tmp_path / "copy").rglob("*")] == []
+        dp.tools.forget(place, [int(dp.open_dataset(place).table(["id"])["id"][0])])
+        dp.encode(dp.open_dataset(place), dp.Tokenizer.of_bytes(), f"{place}-shards", val=0.3)
+        dp.tools.SuffixIndex.build(dp.open_dataset(place), f"{place}-index")
+        for home in (place, f"{place}-shards", f"{place}-index"):
+            assert any(files.name_of(at) == "forget.parquet" for at in files.expand(home)), "the list of what is gone"
+            for journal in Path(home).glob(".dataprep-journal"):
+                journal.unlink()
+            code, said, _ = dataprep("prune", "--all", home)
+            assert (code, "which dataprep did not write" in said) == (0, False)
+            assert not files.exists(home) or files.expand(home) == []
 
 
 def test_damage_of_kept_files_is_found_and_repaired(pruned, tmp_path):

@@ -50,9 +50,11 @@ def run(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("pattern", ["clean/steps/*/rows/*[0-9]", "clean/steps/*/verdicts.parquet"])
-def test_a_missing_file_of_a_step_is_made_again(run, pattern, dataprep):
-    """As one that is damaged: what a receipt states is there, or is a problem."""
+@pytest.mark.parametrize(
+    "pattern", ["clean/steps/*/rows/*[0-9]", "clean/steps/*/verdicts.parquet", "clean/receipts/*.json"]
+)
+def test_a_missing_file_is_made_again(run, pattern, dataprep):
+    """As one that is damaged: what a receipt states is there, and each part has a receipt, or it is a problem."""
     path = min((run / "out").glob(pattern))
     data = path.read_bytes()
     path.unlink()

@@ -14,6 +14,7 @@ import traceback
 from typing import ClassVar
 
 import fsspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,9 +22,11 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
 from dataprep.core.model import batch as B
+from dataprep.core.model import tables
+from dataprep.core.model.range_reader import RangeReader
 from dataprep.core.run import runner
 from dataprep.errors import DataprepError, PlanError, ReadError, Transient
-from dataprep.store import files, hashes, remote
+from dataprep.store import files, hashes, parquet, receipts, remote
 from fixtures.counted import Counted, many_parts
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
@@ -448,6 +451,42 @@ def test_an_upload_that_breaks_off_leaves_nothing(monkeypatch):
         f.write(bytes(20))
     assert seen == ["discard", "commit", "discard"]
     assert not remote.fs_of("memory://broken")[0]._intrans
+
+
+class Buckets(MemoryFileSystem):
+    """A store that opens a folder as an empty file, as s3fs does."""
+
+    protocol = "buckets"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.replace("buckets://", "memory://"))
+
+    def _open(self, path, mode="rb", **kwargs):
+        if mode != "rb" or not self.isdir(path):
+            return super()._open(path, mode, **kwargs)
+        return type("Empty", (io.BytesIO,), {"size": 0, "details": {"type": "directory"}})()
+
+
+def test_a_folder_is_no_empty_file(monkeypatch):
+    """A table of several files is read and stated in a receipt file by file; opening a folder is an error."""
+    fsspec.register_implementation("buckets", Buckets, clobber=True)
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 2)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 2)
+    rows = tables.new_rows(tables.VERDICTS, id=np.arange(9, dtype=np.uint64), reason="r")
+    url = "buckets://home/verdicts.parquet"
+    tables.write_verdicts(url, [rows])
+    with pytest.raises(ReadError, match="cannot be opened"):
+        files.open_raw(url)
+    with RangeReader(url, tables.VERDICTS) as table:
+        assert table.of(pa.RecordBatch.from_pydict({"id": rows.column("id")})).num_rows == 9
+    made = receipts.write("buckets://home/r.json", "key", {"files": [url]})
+    assert [one["name"].rpartition("/")[2] for one in made["files"]] == [
+        "index.parquet", "part-00000.parquet", "part-00001.parquet", "part-00002.parquet",
+    ]  # fmt: skip
+    assert receipts.valid("buckets://home/r.json", "key")
 
 
 def test_files_of_others_are_seen():

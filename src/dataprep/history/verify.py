@@ -252,7 +252,20 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
         problems.append(Problem(MANIFEST, found, AGAIN))
     if manifest.codec == VIEW and not problems:
         problems += [Problem(name, what, AGAIN) for name, what in damaged_input(folder, runner)]
-    return [*problems, *_unnamed(folder, manifest)]
+    return [*problems, *_missing_receipts(folder, manifest), *_unnamed(folder, manifest)]
+
+
+def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
+    """Return a problem for each missing receipt of a part, without which changes of its tables would not be noticed."""
+    found = folder.receipts()
+    n = manifest.parts or 0
+    missing = [url for url in map(folder.receipt, range(n)) if url not in found]
+    packed = folder.path(RECEIPTS, receipts.PACKED)
+    if n > receipts.MOST_FILES and missing:
+        missing = [packed] if packed not in found else []  # whose damage is another problem
+    begun = folder.unfinished.recipe if missing else None
+    do = STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
+    return [Problem(url.removeprefix(f"{folder.url}/"), "is missing", do) for url in missing]
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:

@@ -12,6 +12,7 @@ import base64
 import contextlib
 import errno
 import io
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -128,6 +129,8 @@ class RemoteStream(io.RawIOBase):
         self.url = url
         self.stream = ask(url, "open", "rb", cache_type="none")
         self.size = getattr(self.stream, "size", None) if self.stream.seekable() else None
+        if self.size == 0 and (getattr(self.stream, "details", None) or {}).get("type") == "directory":
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), url)  # which s3fs opens as an empty file
         self.at = self.start = self.fetched = 0  # offsets of the next byte and of `held`; bytes fetched without a jump
         self.held = b""
 

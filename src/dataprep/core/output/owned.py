@@ -35,6 +35,7 @@ from .layout import (
     DATA,
     DRAFT,
     DROPS,
+    FORGET_LIST,
     INPUT,
     MANIFEST,
     PRUNED,
@@ -54,16 +55,17 @@ CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, withou
 SIZES_OF_IDS = "token_bytes.npy"
 _ASIDE = rf"(({UNFINISHED}|{REPLACED})/)?"  # the work on the next result, and the files of the one before
 _ORIGIN = r"origin(\.g\d+)?\.json"
+_FORGOTTEN = re.escape(FORGET_LIST)
 _SHARD = r"(train|val|test)-\d{5}(\.g\d+)?\.(bin|idx|msk|docs\.(parquet|arrow))"
 _PIECES = rf"{UNFINISHED}/pieces-[0-9a-f]{{8}}/((train|val|test)\.documents|[a-z]+/part-\d{{5}}/{_SHARD})"
 _TOKENS = (  # of shards
-    rf"/({_ASIDE}({_SHARD}|token_bytes(\.g\d+)?\.npy|{RECIPE}|{_ORIGIN})|{_PIECES}"
+    rf"/({_FORGOTTEN}|{_ASIDE}({_SHARD}|token_bytes(\.g\d+)?\.npy|{RECIPE}|{_ORIGIN})|{_PIECES}"
     rf"|tokenizer(_config)?\.g\d+\.json|({UNFINISHED}|{REPLACED})/tokenizer(_config)?(\.g\d+)?\.json)"
 )
-_INDEX = rf"/{_ASIDE}{_ORIGIN}"
+_INDEX = rf"/({_FORGOTTEN}|{_ASIDE}{_ORIGIN})"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
-    rf"({_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
+    rf"({_FORGOTTEN}|{_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
     rf"|{RECEIPTS}/(part-\d{{5,}}\.json|{re.escape(PACKED)})|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )

@@ -77,8 +77,8 @@ def materialize(url: str, runner: Runner | None = None) -> Dataset:
         if work.result is None:
             made = context_of(runner).map(CopyShard(work.files), docs.parts, "materialize")
             shards = {one.name: _copied(one, new) for one, new in zip(old.shards, made, strict=True)}
-            for at in home.receipts():
-                new = _restated(Receipt.of(receipts.read(at), at), shards)
+            for at, record in home.receipts().items():
+                new = _restated(Receipt.of(receipts.stated(record, at), at), shards)
                 new.save(work.unfinished.path(RECEIPTS, files.name_of(at)))
             work.commit(replace(old, codec=None, shards=tuple(shards.values())))
     return work.finished
