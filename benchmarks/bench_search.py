@@ -36,7 +36,7 @@ def build(file: str, index: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     made = dp.tools.SuffixIndex.build(docs, index)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
-    size, disk = made.sealed.bytes, sum(p.stat().st_size for p in Path(index).rglob("*") if p.is_file())
+    size, disk = made.manifest.bytes, sum(p.stat().st_size for p in Path(index).rglob("*") if p.is_file())
     user = after.ru_utime - before.ru_utime
     print(f"{'build, JSONL to index':34} {size / user / 1e6:8.1f} MB/s user {size / wall / 1e6:8.1f} MB/s wall", end="")
     print(f" {peak_kb() / 1e3:6.0f} MB peak {disk / size:5.2f} bytes a byte, {len(made.shards)} shards")
