@@ -115,7 +115,7 @@ def _rows(row: type[AnyRow], kind: str, folders: Sequence[MemberFolder], id_: in
 def _row(folder: MemberFolder, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a Dataset; None if it is not there, or if `dataprep prune` removed it."""
     for shard in () if folder.is_pruned else folder.sealed.shards:
-        if shard.last_id is not None and shard.last_id + folder.shift >= id_:
+        if shard.last_id is not None and shard.last_id + max(folder.shifts) >= id_:
             for row in folder.rows(folder.path(shard.name), [id_]):
                 return row
     return None

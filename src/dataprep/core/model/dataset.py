@@ -156,8 +156,11 @@ class Dataset(Documents):
 
     @property
     def last_file(self) -> int:
-        """The largest number of an input file; for sealed Datasets, the largest number added to file numbers."""
-        return max((piece.file for part in self.parts for piece in part.slices), default=0)
+        """The largest file number in an id, also in those of documents that sealed Datasets dropped."""
+        pieces = [(isinstance(part.reader, Sealed), piece) for part in self.parts for piece in part.slices]
+        homes = {(folder.home_of(piece.url) if is_sealed else None, piece.file) for is_sealed, piece in pieces}
+        made = ((number, None if home is None else home.readable) for home, number in homes)
+        return max((number + (0 if of is None else of.last_file) for number, of in made), default=0)
 
     @property
     def unread_rows(self) -> list[Unread]:
