@@ -16,6 +16,7 @@ from dataprep.cli import app
 from dataprep.core.model.batch import POSITION_BITS, show_id
 from dataprep.core.output.lineage import family, left_out
 from dataprep.history import clusters, why
+from dataprep.history.replay import stage_cuts
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.history.texts import DocumentsAsRead, pairs_of
 from dataprep.history.thresholds import minhash_steps
@@ -304,3 +305,20 @@ def test_other_programs_open_it(diamond) -> None:
     with duckdb.connect() as con:
         found = con.execute(f"SELECT count(*), count(DISTINCT id) FROM '{run}/last/data/*.parquet'").fetchall()
     assert found == [(docs.count, docs.count)]
+
+
+def shortened(text: str) -> str:
+    """Cut the number off."""
+    return text.partition(" ")[2]
+
+
+def test_a_stage_cuts_only_texts_of_its_own_branch(tmp_path) -> None:
+    """The same text is in both branches, and only one of them cuts it."""
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "1 слово कुछ"}) + "\n")
+    nodes: dict[str, Node] = {}
+    finish(nodes, tmp_path, "first", Node(dp.read(str(tmp_path / "in.jsonl"))), (), None)
+    finish(nodes, tmp_path, "as_is", Node(nodes["first"].docs), (), None)
+    finish(nodes, tmp_path, "cut", Node(nodes["first"].docs), (dp.Map(shortened),), None)
+    finish(nodes, tmp_path, "both", Node(dp.read([nodes["as_is"].docs, nodes["cut"].docs])), (), None)
+    documents = DocumentsAsRead(str(tmp_path / "run"), ids := sorted(nodes["both"].kept))
+    assert [[one.folder for one in stage_cuts(documents, id_)] for id_ in ids] == [[], [nodes["cut"].docs.url]]
