@@ -223,6 +223,7 @@ def check_fates(walk, last, run) -> None:
             assert f"/run/{name}" in drop.folder
             at = drop.id if drop.duplicate_of is None else drop.duplicate_of
         is_kept = at in last.kept
+        assert set(fate.copies) == (set() if is_kept else last.kept.keys() & set(walk.twins(at)))
         assert fate.survivor_in == (last.docs.url if is_kept else None)
         assert is_kept == (at not in walk.drops)
         row = texts.row(id_)

@@ -23,7 +23,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.stats import LARGE, StageStats, Stats
 from dataprep.core.model.tables import Drop, row_object
 from dataprep.core.output.layout import DROPS, Folder, replaced
-from dataprep.core.output.lineage import MemberFolder, family
+from dataprep.core.output.lineage import MemberFolder, family, other_ways
 from dataprep.errors import counted
 
 UNKNOWN = -1  # the index of a source that is hidden
@@ -335,28 +335,23 @@ def _follow_other_ways(found: Clusters, folders: Sequence[MemberFolder], lost: U
     - lost: the roots that a stage dropped, ascending.
     """
     ends: dict[int, tuple[int, int]] = {}
-    seen = {root: {root} for root in lost.tolist()}
-    todo = {root: _other_ways(folders, root) for root in seen}
+    forgotten = {id_ for one in folders for id_ in one.listed.tolist()}
+    todo = {root: other_ways(folders, root) for root in lost.tolist()}
+    seen = {root: {root, *ids} for root, ids in todo.items()}
     while todo := {root: ids for root, ids in todo.items() if ids}:
         drops = _drops_of(found.datasets, folders, {id_ for ids in todo.values() for id_ in ids})
         for root, ids in todo.items():
             todo[root], further = [], list[int]()
-            for id_ in ids:
+            for id_ in (one for one in ids if one not in forgotten):
                 kept, home = drops.get(id_, (id_, HERE))
-                if id_ not in drops or home != HERE:
-                    ends.setdefault(root, (id_ if kept is None else kept, home))
-                further += _other_ways(folders, id_) if kept is None else [kept]
+                if kept is not None and (id_ not in drops or home != HERE):
+                    ends.setdefault(root, (kept, home))
+                further += other_ways(folders, id_) if kept is None else [kept]
             if root not in ends:
                 todo[root] = [id_ for id_ in dict.fromkeys(further) if id_ not in seen[root]]
                 seen[root].update(further)
     for i in np.flatnonzero(B.find_sorted(lost, found.roots)[1] & (found.homes == HERE)).tolist():
         found.roots[i], found.homes[i] = ends.get(int(found.roots[i]), (found.roots[i], HERE))
-
-
-def _other_ways(folders: Sequence[MemberFolder], id_: int) -> list[int]:
-    """Return the ids of the same document in other ways."""
-    ways = ((folder, shift) for folder in folders for shift, _ in folder.own_ids([id_]))
-    return list(dict.fromkeys(id_ - shift + one for folder, shift in ways for one in folder.shifts if one != shift))
 
 
 def _drops_of(

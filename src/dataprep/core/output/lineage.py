@@ -95,10 +95,9 @@ class MemberFolder(Folder):
             yield batch if not self.shift else self._shifted_batch(batch).select(columns or batch.schema.names)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield its documents, as `Dataset.batches` does, once per way; `columns` must have the id."""
-        for shift in self.shifts:
-            for batch in open_dataset(self.url).batches(columns):
-                yield batch if not shift else _with_ids(batch, shift)
+        """Yield its documents, as `Dataset.batches` does, each batch once per way; `columns` must have the id."""
+        for batch in open_dataset(self.url).batches(columns):
+            yield from (batch if not shift else _with_ids(batch, shift) for shift in self.shifts)
 
     def _shifted_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         at, kept = batch.schema.get_field_index("duplicate_of"), batch.column("duplicate_of")
@@ -198,6 +197,12 @@ def _above(
             if (above, shift + number) not in seen:
                 yield from _above((*path, above), shift + number, inputs, seen)
     yield path[-1], shift
+
+
+def other_ways(members: Iterable[MemberFolder], id_: int) -> list[int]:
+    """Return the ids of the same document in other ways."""
+    ways = ((one, shift) for one in members if len(one.shifts) > 1 for shift, _ in one.own_ids([id_]))
+    return list(dict.fromkeys(id_ - shift + other for one, shift in ways for other in one.shifts if other != shift))
 
 
 def left_out(url: str) -> str:
