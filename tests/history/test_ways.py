@@ -15,6 +15,7 @@ import dataprep as dp
 from dataprep.cli import app
 from dataprep.core.model.batch import POSITION_BITS, show_id
 from dataprep.core.output.lineage import family, left_out
+from dataprep.forget.forget import forget
 from dataprep.history import clusters, why
 from dataprep.history.replay import stage_cuts
 from dataprep.history.run_summary import RunSummary, summarize
@@ -323,3 +324,29 @@ def test_a_stage_cuts_only_texts_of_its_own_branch(tmp_path) -> None:
     finish(nodes, tmp_path, "both", Node(dp.read([nodes["as_is"].docs, nodes["cut"].docs])), (), None)
     documents = DocumentsAsRead(str(tmp_path / "run"), ids := sorted(nodes["both"].kept))
     assert [[one.folder for one in stage_cuts(documents, id_)] for id_ in ids] == [[], [nodes["cut"].docs.url]]
+
+
+def test_forgetting_an_id_of_one_way_forgets_all(tmp_path) -> None:
+    """The other document stays in both ways, and a dropped one that had no file left is still found."""
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": f"{n} {name}"}) + "\n" for n in (1, 2)))
+    nodes: dict[str, Node] = {}
+    docs = dp.read([str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")])
+    finish(nodes, tmp_path, "first", Node(docs), (), None)
+    finish(nodes, tmp_path, "some", Node(nodes["first"].docs), (dp.Filter(is_of_a),), None)
+    finish(nodes, tmp_path, "both", Node(dp.read([nodes["some"].docs, nodes["some"].docs])), (), None)
+    run = str(tmp_path / "run")
+    assert [show_id(id_) for id_ in nodes["both"].kept] == ["0:0", "0:16", "2:0", "2:16"]
+    assert [drop.stage for drop in why.follow(run, nodes["some"].drops[0]["id"]).drops] == ["is_of_a"]
+    forgotten = sorted(nodes["both"].kept)[0::2]
+    forget(run, forgotten[1:], of="both")
+    left = dp.open_dataset(f"{run}/both").table(["id"])["id"].to_pylist()
+    assert left == sorted(nodes["both"].kept)[1::2]
+    texts = DocumentsAsRead(run, [*forgotten, *left])
+    assert [texts.row(id_) is None for id_ in (*forgotten, *left)] == [True, True, False, False]
+    assert summarize(run).totals[1].docs == 2
+
+
+def is_of_a(text: str) -> bool:
+    """Keep the texts of one file."""
+    return text.endswith("a")
