@@ -280,9 +280,13 @@ def overtaken(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]
 
     - pairs: the result of `Clusters.source_pairs`.
     """
-    read: dict[str, int] = {}
-    for stage in stages:
-        read = {name: amount.docs for name, amount in stage.into.items()} | read
+    read, counted_once, last = dict[str, int](), Counter[str](), StageStats("")
+    for last in stages:
+        read = {name: amount.docs for name, amount in last.into.items()} | read
+        for amounts in last.dropped.values():
+            counted_once.update({name: amount.docs for name, amount in amounts.items()})
+    counted_once.update({name: amount.docs for name, amount in last.out.items()})
+    read = {name: max(n, counted_once[name]) for name, n in read.items()}  # more, if copies came in several ways
     return [
         Overtaken(a, b, n, read[a])
         for (a, b), n in sorted(pairs.items(), key=lambda item: -item[1])
@@ -361,9 +365,9 @@ def _drops_of(
     drops: dict[int, tuple[int | None, int]] = {}
     for folder in folders:
         own = {id_ for _, some in folder.own_ids(ids) for id_ in some}
-        wanted = pa.array(sorted(id_ + folder.shift for id_ in own), pa.uint64())
+        wanted, moved = pa.array(sorted(id_ + folder.shift for id_ in own), pa.uint64()), _moved(folder.url)
         for batch in folder.table(DROPS, LINK) if own else ():
-            rows = _without_moved(batch.filter(pc.is_in(batch.column("id"), wanted)), folder.url)
+            rows = _without_moved(batch.filter(pc.is_in(batch.column("id"), wanted)), moved)
             homes = _codes(rows.column("duplicate_of_dataset"), datasets).tolist()
             pairs = (rows.column(name).to_pylist() for name in ("id", "duplicate_of"))
             for id_, kept, home in zip(*pairs, homes, strict=True):
@@ -401,21 +405,31 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
     """Return every document dropped for another: its id, the kept id, the index of its Dataset, and the Datasets."""
     ids, kept, homes = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [np.zeros(0, np.uint8)]
     datasets: list[str | None] = [None]
+    moved: dict[str, dict[str, pa.Array]] = {}
     for batch, folder in drop_batches(url, LINK):
-        rows = _without_moved(batch.filter(batch.column("duplicate_of").is_valid()), folder)
+        moved[folder] = moved[folder] if folder in moved else _moved(folder)
+        rows = _without_moved(batch.filter(batch.column("duplicate_of").is_valid()), moved[folder])
         ids.append(rows.column("id").to_numpy())
         kept.append(rows.column("duplicate_of").to_numpy())
         homes.append(_codes(rows.column("duplicate_of_dataset"), datasets))
     return np.concatenate(ids), np.concatenate(kept), np.concatenate(homes), datasets
 
 
-def _without_moved(rows: pa.RecordBatch, folder: str) -> pa.RecordBatch:
-    """Return the rows without documents whose text became part of another, such as messages of a conversation."""
-    for stage in Stats.from_json(manifest.stats if (manifest := Folder(folder).record) else []):
-        if stage.moved:
-            moved = pc.is_in(rows.column("reason").cast(pa.string()), pa.array(sorted(stage.moved)))
-            of_stage = pc.equal(rows.column("stage").cast(pa.string()), stage.name)
-            rows = rows.filter(pc.invert(pc.and_(moved, of_stage)))
+def _moved(folder: str) -> dict[str, pa.Array]:
+    """Return, by stage, the drop reasons of documents whose text became part of another, such as of messages."""
+    stages = Stats.from_json(manifest.stats if (manifest := Folder(folder).record) else [])
+    return {stage.name: pa.array(sorted(stage.moved)) for stage in stages if stage.moved}
+
+
+def _without_moved(rows: pa.RecordBatch, moved: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Return the rows without documents whose text became part of another.
+
+    - moved: the result of `_moved` for the rows' folder.
+    """
+    for stage, reasons in moved.items():
+        is_moved = pc.is_in(rows.column("reason").cast(pa.string()), reasons)
+        of_stage = pc.equal(rows.column("stage").cast(pa.string()), stage)
+        rows = rows.filter(pc.invert(pc.and_(is_moved, of_stage)))
     return rows
 
 

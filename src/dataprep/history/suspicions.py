@@ -65,8 +65,9 @@ def source_suspicions(stages: Sequence[StageStats], sources: Mapping[str, tuple[
         for stage in stages:
             moved += Amount(stage.moved_from(name).docs)  # their text is in `kept`
         n_left = kept.docs + moved.docs
-        took = [_took(stage, reason, name, read) for stage in stages for reason in stage.dropped
-                if reason not in stage.moved and _amount(stage, reason, name).docs > HALF * read.docs]  # fmt: skip
+        took = [_took(stage, reason, name, whole) for stage in stages for reason in stage.dropped
+                for whole in [max(read.docs, stage.into.get(name, read).docs)]  # more, if copies came in several ways
+                if reason not in stage.moved and _amount(stage, reason, name).docs > HALF * whole]  # fmt: skip
         found += took
         if took:
             continue
@@ -83,9 +84,9 @@ def _amount(stage: StageStats, reason: str, source: str) -> Amount:
     return stage.dropped[reason].get(source, Amount())
 
 
-def _took(stage: StageStats, reason: str, source: str, read: Amount) -> Suspicion:
+def _took(stage: StageStats, reason: str, source: str, whole: int) -> Suspicion:
     took = _amount(stage, reason, source)
-    what = f"{stage.name} dropped {took.docs:,} of {read.docs:,} documents of '{source}' as {reason}"
+    what = f"{stage.name} dropped {took.docs:,} of {whole:,} documents of '{source}' as {reason}"
     return Suspicion(TOOK_SOURCE, what, took.docs, took.bytes, source, stage=stage.name, reason=reason)
 
 
@@ -134,9 +135,10 @@ def template_families(
     """
     found = list[Suspicion]()
     for source, n, docs, n_bytes in families:
-        read = sources[source][0].docs if source in sources else 0
-        if read >= LARGE and docs >= FAMILY_SHARE * read:
-            what = f"{docs:,} of {read:,} documents of '{source}' were dropped as near-duplicates in "
+        read, kept = sources.get(source, (Amount(), Amount()))
+        whole = max(read.docs, kept.docs + docs)  # more than was read, if copies came in several ways
+        if read.docs >= LARGE and docs >= FAMILY_SHARE * whole:
+            what = f"{docs:,} of {whole:,} documents of '{source}' were dropped as near-duplicates in "
             what += f"{counted(n, 'cluster')} of more than {FAMILY}, as texts made from one template may be"
             found.append(Suspicion(TEMPLATES, what, docs, n_bytes, source))
     return found
