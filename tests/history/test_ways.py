@@ -233,7 +233,7 @@ def check_fates(walk, last, run) -> None:
         if id_ in last.kept:
             assert row == last.kept[id_]
         elif id_ in origin:
-            assert row["text"].removesuffix(" ة") == origin[id_].removesuffix(" ة")
+            assert row["text"].replace(" ة", "") == origin[id_].replace(" ة", "")
         if fate.drops:
             assert texts.dropped(fate.drops[0])["id"] == id_
             if (kept := fate.drops[0].duplicate_of) is not None:
