@@ -343,7 +343,7 @@ def test_a_result_with_several_copies_of_a_dataset(tmp_path) -> None:
         assert shown["left_out"].startswith("Shown once: the drops of 'first', whose documents reach the result in")
         assert shown["duplicates"] == json.loads(inspected.stdout)["duplicates"]["documents"]
         assert sum(one["removed"] for one in ask(lists.clusters, index)["clusters"]) == shown["duplicates"]
-        for row in found["drops"]:
+        for row in found["drops"][::3]:
             one = ask(document, index, id=row["id"])
             assert one["text"]
             inside = ask(lists.cluster, index, id=row["id"])

@@ -216,7 +216,7 @@ def check_fates(walk, last, run) -> None:
     texts = DocumentsAsRead(run, ids)
     origin = {shift + id_: row["text"] for name, shifts in walk.ways.items() if not walk.nodes[name].inputs
               for shift in shifts for id_, row in walk.nodes[name].kept.items()}  # fmt: skip
-    for id_ in ids[:: 1 + len(ids) // 12]:
+    for id_ in ids[:: 1 + len(ids) // 8]:
         fate, at = why.follow(run, id_), id_
         for drop in fate.drops:
             name, row = walk.drops[at]
@@ -241,7 +241,7 @@ def check_fates(walk, last, run) -> None:
                 assert both.survivor(fate.drops[0])["id"] == kept
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [318])
 def test_random_graphs(seed, tmp_path) -> None:
     """Totals, drops by step, clusters and the fate of each document."""
     check(tmp_path, seed)
