@@ -8,7 +8,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import cloudpickle
 
@@ -54,6 +54,7 @@ class Ray:
     max_retries: int = field(default=ATTEMPTS - 1, kw_only=True)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
+    has_other_machines: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
@@ -68,10 +69,11 @@ class Ray:
         there = self._ray().cluster_resources()
         return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))
 
-    def check_nodes(self, out: str, read: str) -> None:
-        """Check on every node of the cluster that it can do tasks that write into the folder `out`.
+    def prepare(self, urls: Sequence[str], out: str) -> None:
+        """Check on every node of the cluster that it can do tasks.
 
-        - read: the URL of a file that tasks read.
+        - urls: a file that each part of the input reads; the first one is tried.
+        - out: the folder into which tasks write.
 
         Raises PlanError if a node has other versions, or cannot read the files, or if what it writes into `out` does
         not appear there for this process.
@@ -81,11 +83,11 @@ class Ray:
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         asked = {}
         try:
-            for node in _alive(ray):
+            for node in _alive(ray) if urls else ():
                 if all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
                     probe = files.join(out, f".dataprep-node-{uuid.uuid4().hex}")
                     on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    sent = remote.options(scheduling_strategy=on).remote(versions(), sys.path, here(), probe, read)
+                    sent = remote.options(scheduling_strategy=on).remote(versions(), sys.path, here(), probe, urls[0])
                     asked[probe] = node, sent
             for probe, (node, sent) in asked.items():
                 try:
