@@ -228,6 +228,18 @@ class InUse(DataprepError):
     """Another process is writing into the output folder; try again when it has finished."""
 
 
+def taken(folder: str, by: object) -> InUse:
+    """Return the error of a process whose lease another process took, since it showed no sign of life for a while.
+
+    - by: the machine of the other process; None if it is not known.
+    """
+    host = "" if by is None else f" on host {str(by).partition(' ')[0]}"
+    return InUse(
+        f"another process{host} took {folder} over while this one was suspended or could not reach it; nothing of this "
+        "run became its result; run again, or choose another folder"
+    )
+
+
 def raise_if_short(error: BaseException) -> None:
     """Raise `error` again if its cause is a lack of memory, threads or open files rather than the file being read."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) in SHORT:

@@ -10,12 +10,12 @@ difference of two times of the store: the clocks of machines are not compared.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
-from dataprep.errors import DataprepError, InUse, ReadError
+from dataprep.errors import DataprepError, InUse, ReadError, taken
 
 from . import files
 from .claims import Heartbeats, is_gone, listed, this_process
@@ -23,8 +23,8 @@ from .remote import NETWORK
 
 
 @contextlib.contextmanager
-def held_there(folder: str, name: str, stale: float) -> Iterator[None]:
-    """Hold the lease of a remote folder inside the `with` block.
+def held_there(folder: str, name: str, stale: float) -> Iterator[Callable[[], None]]:
+    """Hold the lease of a remote folder inside the `with` block; yield a function as `lease.held` does.
 
     - name: the name of the object, without its number.
     - stale: the seconds without a heartbeat after which a process on another machine is considered dead.
@@ -34,7 +34,7 @@ def held_there(folder: str, name: str, stale: float) -> Iterator[None]:
     mine = _acquired(folder, name, stale)
     try:
         with Heartbeats() as beats, beats.of(mine):
-            yield
+            yield lambda: _check(folder, name, mine)
     finally:
         files.remove(mine)
 
@@ -45,7 +45,7 @@ def _acquired(folder: str, name: str, stale: float) -> str:
         before = _leases(folder, name)
         for url in before:
             _refuse_live(folder, url, stale)
-        number = max((int(url.rpartition(".")[2]) for url in before), default=0) + 1
+        number = max(map(_number, before), default=0) + 1
         mine = files.join(folder, f"{name}.{number}")
         if not files.create(mine, this_process()):
             _refuse_live(folder, mine, stale)
@@ -63,6 +63,17 @@ def _acquired(folder: str, name: str, stale: float) -> str:
     for url in before:
         files.remove(url)
     return mine
+
+
+def _check(folder: str, name: str, mine: str) -> None:
+    """Raise InUse unless the lease `mine` is there and no other process has created a later one."""
+    last = max(_leases(folder, name), key=_number, default="")
+    if last != mine:
+        raise taken(folder, _content(last).get("machine") if last else None)
+
+
+def _number(url: str) -> int:
+    return int(url.rpartition(".")[2])
 
 
 def _leases(folder: str, name: str) -> dict[str, object]:
