@@ -30,6 +30,7 @@ from .remote import RemoteStream, answered, ask
 
 HASH_BLOCK = 1 << 20
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
+ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)  # or not allowed to be opened
 
 
 def is_local(url: str) -> bool:
@@ -300,8 +301,10 @@ def read(url: str) -> bytes:
     if is_local(url):
         with open_raw(url) as f:
             return f.read()
-    with _there(url):
+    try:
         return remote.read(url)
+    except ABSENT as e:
+        raise _absent(url, e) from e
 
 
 def open_raw(url: str) -> BinaryIO:
@@ -311,18 +314,14 @@ def open_raw(url: str) -> BinaryIO:
 
 def _opened(url: str, opened: Callable[[str], Any]) -> Any:
     """Return `opened(path)` for a local file, or a stream for a remote one."""
-    with _there(url):
-        return opened(os.fspath(regular(path_of(url)))) if is_local(url) else RemoteStream(url)
-
-
-@contextlib.contextmanager
-def _there(url: str) -> Iterator[None]:
-    """Raise ReadError if the `with` block finds no file at `url`, or may not open it."""
     try:
-        yield
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as e:
-        msg = f"cannot be opened ({e.strerror or e}); check the path"
-        raise ReadError(msg, url) from e
+        return opened(os.fspath(regular(path_of(url)))) if is_local(url) else RemoteStream(url)
+    except ABSENT as e:
+        raise _absent(url, e) from e
+
+
+def _absent(url: str, error: OSError) -> ReadError:
+    return ReadError(f"cannot be opened ({error.strerror or error}); check the path", url)
 
 
 @contextlib.contextmanager

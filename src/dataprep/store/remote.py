@@ -124,6 +124,8 @@ class RemoteStream(io.RawIOBase):
     per jump are therefore fetched.
     """
 
+    stream: Any = None  # until the file is open
+
     def __init__(self, url: str) -> None:
         super().__init__()
         self.url = url
@@ -194,7 +196,8 @@ class RemoteStream(io.RawIOBase):
     def close(self) -> None:
         """Close the stream."""
         self.held = b""
-        self.stream.close()
+        if self.stream is not None:
+            self.stream.close()
         super().close()
 
 
