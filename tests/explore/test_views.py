@@ -325,26 +325,36 @@ def test_a_joined_run_is_counted_once(tmp_path) -> None:
     assert all(one["causes"] for one in hits["hits"])
 
 
-def test_a_result_with_several_copies_of_a_dataset_is_refused(tmp_path) -> None:
-    """A Dataset is read directly and through another one, at any place: in one sentence; each Dataset is explored."""
+def test_a_result_with_several_copies_of_a_dataset(tmp_path) -> None:
+    """A Dataset is read directly and through another one, at any place, or twice: each drop is shown once."""
     run = tmp_path / "run"
     first = dp.Pipeline(dp.Exact()).run(numbered(tmp_path, "in", [*range(6), *range(3)]), out=str(run / "first"))
     some = dp.Pipeline(dp.Filter(late)).run(first, out=str(run / "some"))
     for number, parts in enumerate(((first, some), (some, first), (first, first))):
         if some not in parts:
             shutil.rmtree(str(some.url))
-        home = run / f"both{number}"
-        both = dp.Pipeline(dp.Exact()).run(dp.read(list(parts)), out=str(home))
-        with pytest.raises(PlanError, match=f"both{number} has the documents of .*first several times, .*pass the fol"):
-            ExploredRun(str(run)).index()
+        both = dp.Pipeline(dp.Exact()).run(dp.read(list(parts)), out=str(run / f"both{number}"))
+        index = ExploredRun(str(run)).index()
         inspected = CliRunner().invoke(app, ["inspect", str(run), "--json"])
-        assert json.loads(inspected.stdout)["duplicates"] is None
-        assert (
-            ask(lists.drops, ExploredRun(str(home)).index())["total"]
-            == some.count
-            == first.count + some.count - both.count
-        )
-        shutil.rmtree(home)
+        shown, found = ask(overview.run, index), ask(lists.drops, index, rows="200")
+        assert (shown["read"]["docs"], shown["kept"]["docs"]) == (9, both.count) == (9, 6)
+        own = sum({str(one.url): len(one.drops()) for one in (*parts, both)}.values())
+        assert found["total"] == len({row["id"] for row in found["drops"]}) == own
+        assert shown["left_out"].startswith("Shown once: the drops of 'first', whose documents reach the result in")
+        assert shown["duplicates"] == json.loads(inspected.stdout)["duplicates"]["documents"]
+        assert sum(one["removed"] for one in ask(lists.clusters, index)["clusters"]) == shown["duplicates"]
+        for row in found["drops"]:
+            one = ask(document, index, id=row["id"])
+            assert one["text"]
+            inside = ask(lists.cluster, index, id=row["id"])
+            assert (row["duplicate_of"] is None) == (not inside["tree"])
+            assert len(inside["tree"]) == (0 if row["duplicate_of"] is None else inside["cluster"]["removed"])
+        hits = ask(search, index, text="w0x7 ")
+        assert (hits["documents"], hits["documents_removed"]) == (12, 9)  # copies in the second way count, too
+        assert all(one["causes"] for one in hits["hits"])
+        roots = {ask(document, index, id=one["id"])["pair"]["root"] for one in hits["hits"]}
+        assert roots <= set(map(show_id, both.table(["id"])["id"].to_pylist()))
+        shutil.rmtree(str(both.url))
 
 
 def test_other_results_of_the_folder_are_named_and_not_counted(tmp_path) -> None:

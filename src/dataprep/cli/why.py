@@ -50,6 +50,8 @@ def why(
     survivor_in = fate.home or fate.survivor_in
     if survivor_in is not None:
         console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(survivor_in)}", highlight=False)
+    elif fate.copies:
+        console.print(f"kept in another way: [bold]{', '.join(map(show_id, fate.copies))}[/]", highlight=False)
     elif fate.survivor != fate.id:
         console.print("[bold red]no survivor: the document kept for it was dropped later[/]", highlight=False)
     _print_texts(console, folder, fate)

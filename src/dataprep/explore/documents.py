@@ -7,6 +7,7 @@ documents.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -84,7 +85,7 @@ def pair_of(index: RunIndex, documents: DocumentsAsRead, drop: Drop) -> dict[str
     (end,) = index.rows(
         "SELECT any_value(root) AS root, any_value(home) AS home, any_value(end_stage) AS end_stage, "
         "any_value(end_reason) AS end_reason FROM members JOIN clusters USING (root, home) WHERE id = ?",
-        [drop.id],
+        [documents.members[drop.folder].first_id(drop.id)],
     )
     kept = drop.duplicate_of
     return {
@@ -143,15 +144,16 @@ def _in_shards(index: RunIndex, id_: int) -> dict[str, Any] | None:
     if folder is None or shards is None or (origin := folder.origin) is None:
         return None
     homes = {files.real(home.url) for row in origin.files if (home := home_of(row.url)) is not None}
-    shifts = [one.shift for one in family(index.url, saved=False) if files.real(one.url) in homes]
-    for number in range(len(shards.shards)) if len(homes) == len(shifts) == 1 else ():
+    members = [one for one in family(index.url, saved=False) if files.real(one.url) in homes]
+    ways = list(members[0].own_ids([id_])) if len(homes) == len(members) == 1 else []
+    for number, (shift, (own,)) in itertools.product(range(len(shards.shards)), ways):
         docs = shards.docs(number, ["id", "start", "stop"])
         ids = docs["id"].to_numpy()
-        for at in np.flatnonzero(ids == np.uint64(id_ - shifts[0]))[:1] if id_ >= shifts[0] else ():
+        for at in np.flatnonzero(ids == np.uint64(own))[:1]:
             near = [ids[i] for i in (at - 1, at + 1) if 0 <= i < len(ids)]
             return {"folder": folder.url, "shard": shards.shards[number].name,
                     "start": docs["start"][at].as_py(), "stop": docs["stop"][at].as_py(),
-                    "near": [show_id(int(one) + shifts[0]) for one in near]}  # fmt: skip
+                    "near": [show_id(int(one) + shift) for one in near]}  # fmt: skip
     return None
 
 

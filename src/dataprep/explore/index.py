@@ -65,7 +65,7 @@ class RunIndex:
         folders: the folders with drop tables.
         homes: None, which represents the run, and the Datasets of other runs that contain kept documents.
         lost: the clusters without a survivor.
-        left_out: a sentence with other results in the folder; "" if there are none.
+        left_out: sentences with what is not shown: other results in the folder, repetitions; "" if all is.
         names: the distinct stages, reasons and sources of the drops, and as "kept" the sources of kept documents.
         kept: results that views keep until the index is rebuilt.
         one_at_a_time: held while a cursor is made, as DuckDB refuses to make two at once in several threads.

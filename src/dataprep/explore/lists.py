@@ -25,7 +25,8 @@ MOST_NODES = 200
 TREE = f"""
 WITH RECURSIVE own AS MATERIALIZED (SELECT drops.*, home FROM members JOIN drops USING (id)
                                     WHERE root = ? AND home = ? AND duplicate_of IS NOT NULL),
-tree AS (SELECT own.*, 1 AS depth FROM own WHERE duplicate_of = ? AND (duplicate_of_dataset IS NULL) = (home = 0)
+tree AS (SELECT own.*, 1 AS depth FROM own
+         WHERE duplicate_of_dataset IS NOT NULL OR duplicate_of NOT IN (SELECT id FROM own)
          UNION ALL SELECT own.*, depth + 1 FROM own JOIN tree ON own.duplicate_of = tree.id
          WHERE own.duplicate_of_dataset IS NULL AND depth < 99)
 SELECT * FROM tree ORDER BY depth, similarity NULLS LAST, id LIMIT {MOST_NODES}
@@ -156,7 +157,7 @@ def cluster(index: RunIndex, asked: ViewQuery) -> dict[str, Any]:
         "ORDER BY similarity ASC NULLS LAST, id LIMIT ? OFFSET ?",
         [*own, *asked.page],
     )
-    tree = index.rows(TREE, [*own, found[0]["root"]])
+    tree = index.rows(TREE, own)
     return {
         "cluster": _cluster(index, found[0]), "drops": [shown(index, row) for row in rows],
         "tree": [shown(index, row) for row in tree],

@@ -142,7 +142,8 @@ def _ids_in(home: str, plan: Removal) -> set[int]:
     """Return the ids of the forgotten documents in the result in a folder: those of its last Dataset."""
     lists = {files.real(member.folder.url): ids for member, ids in plan.lists.items()}
     try:
-        found = [(lists.get(files.real(one.url), NO_IDS), one.shift) for one in lineage.family(home, saved=False)]
+        found = [(lists.get(files.real(one.url), NO_IDS), shift)
+                 for one in lineage.family(home, saved=False) for shift in one.shifts]  # fmt: skip
     except PlanError:  # several results, or none: whichever the judgements are on
         found = [(ids, 0) for ids in lists.values()]
     return set(union(ids + np.uint64(shift) for ids, shift in found).tolist())

@@ -23,7 +23,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.stats import LARGE, StageStats, Stats
 from dataprep.core.model.tables import Drop, row_object
 from dataprep.core.output.layout import DROPS, Folder, replaced
-from dataprep.core.output.lineage import family
+from dataprep.core.output.lineage import MemberFolder, family, other_ways
 from dataprep.errors import counted
 
 UNKNOWN = -1  # the index of a source that is hidden
@@ -32,6 +32,7 @@ ROWS = 1 << 20  # drops that are followed at a time, to limit memory
 MOST_STEPS = 64  # doublings: a chain has one drop per stage, so a longer one mixes folders of several runs
 SPARE = 16  # times as many candidates are held, so that one kept document does not fill the list
 MOST_REASONS = 4  # in a sentence
+LINK = ("id", "stage", "reason", "duplicate_of_dataset", "duplicate_of")  # columns
 EXAMPLES = 6  # members of a cluster that are listed: the least similar ones
 
 U64 = npt.NDArray[np.uint64]
@@ -106,7 +107,8 @@ class Clusters:
         url: the run's folder.
         ids: the dropped documents, ascending.
         roots: for each dropped document, the document that was kept in its place at the end; if a kept document was
-            dropped later, the document kept instead of it counts.
+            dropped later, the document kept instead of it counts; or if it has none, its copy that reached the last
+            Dataset in another way (`MemberFolder.shifts`).
         homes: the Dataset of each of `roots`, as an index into `datasets`.
         datasets: None, which represents this run, and the paths of Datasets of other runs.
     """
@@ -318,7 +320,56 @@ def find_clusters(url: str) -> Clusters:
 
     Raises PlanError if the folder has no sealed (finished) Dataset, and CorruptShard if a table is missing or damaged.
     """
-    return join_links(url, *_links(url))
+    found, folders = join_links(url, *_links(url)), family(url)
+    if any(len(one.shifts) > 1 for one in folders) and len(lost := found.no_survivor().roots):
+        _follow_other_ways(found, folders, lost)
+    return found
+
+
+def _follow_other_ways(found: Clusters, folders: Sequence[MemberFolder], lost: U64) -> None:
+    """Replace each root that a stage dropped, but of which a copy reaches the end in another way, by this copy.
+
+    The document's ids in other ways are followed step by step: to what was kept instead, and if that was dropped, to
+    its ids in other ways. Takes about a kilobyte of memory per root.
+
+    - lost: the roots that a stage dropped, ascending.
+    """
+    ends: dict[int, tuple[int, int]] = {}
+    forgotten = {id_ for one in folders for id_ in one.listed.tolist()}
+    todo = {root: other_ways(folders, root) for root in lost.tolist()}
+    seen = {root: {root, *ids} for root, ids in todo.items()}
+    while todo := {root: ids for root, ids in todo.items() if ids}:
+        drops = _drops_of(found.datasets, folders, {id_ for ids in todo.values() for id_ in ids})
+        for root, ids in todo.items():
+            todo[root], further = [], list[int]()
+            for id_ in (one for one in ids if one not in forgotten):
+                kept, home = drops.get(id_, (id_, HERE))
+                if kept is not None and (id_ not in drops or home != HERE):
+                    ends.setdefault(root, (kept, home))
+                further += other_ways(folders, id_) if kept is None else [kept]
+            if root not in ends:
+                todo[root] = [id_ for id_ in dict.fromkeys(further) if id_ not in seen[root]]
+                seen[root].update(further)
+    for i in np.flatnonzero(B.find_sorted(lost, found.roots)[1] & (found.homes == HERE)).tolist():
+        found.roots[i], found.homes[i] = ends.get(int(found.roots[i]), (found.roots[i], HERE))
+
+
+def _drops_of(
+    datasets: list[str | None], folders: Sequence[MemberFolder], ids: set[int]
+) -> dict[int, tuple[int | None, int]]:
+    """Return the drops of documents by id, of any way: the id that was kept, if any, and its Dataset as in `_links`."""
+    drops: dict[int, tuple[int | None, int]] = {}
+    for folder in folders:
+        own = {id_ for _, some in folder.own_ids(ids) for id_ in some}
+        wanted = pa.array(sorted(id_ + folder.shift for id_ in own), pa.uint64())
+        for batch in folder.table(DROPS, LINK) if own else ():
+            rows = _without_moved(batch.filter(pc.is_in(batch.column("id"), wanted)), folder.url)
+            homes = _codes(rows.column("duplicate_of_dataset"), datasets).tolist()
+            pairs = (rows.column(name).to_pylist() for name in ("id", "duplicate_of"))
+            for id_, kept, home in zip(*pairs, homes, strict=True):
+                for step in (shift - folder.shift for shift in folder.shifts):
+                    drops[id_ + step] = (kept if kept is None or home != HERE else kept + step), home
+    return drops
 
 
 def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], datasets: list[str | None]) -> Clusters:
@@ -350,7 +401,7 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
     """Return every document dropped for another: its id, the kept id, the index of its Dataset, and the Datasets."""
     ids, kept, homes = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [np.zeros(0, np.uint8)]
     datasets: list[str | None] = [None]
-    for batch, folder in drop_batches(url, ["id", "stage", "reason", "duplicate_of_dataset", "duplicate_of"]):
+    for batch, folder in drop_batches(url, LINK):
         rows = _without_moved(batch.filter(batch.column("duplicate_of").is_valid()), folder)
         ids.append(rows.column("id").to_numpy())
         kept.append(rows.column("duplicate_of").to_numpy())

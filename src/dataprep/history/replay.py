@@ -97,7 +97,7 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
     - documents: documents of the run, among them this one.
     """
     found: list[StageCuts] = []
-    for final in family(documents.url, saved=False):
+    for final in (one for one in family(documents.url, saved=False) if one.may_have(id_)):
         described = {one["label"]: one for one in final.sealed.stages}
         for place, stats in passes(final):
             if not place.is_dataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class RunSummary:
         totals: (amount read, amount kept) of all.
         inputs: by folder, the folders of the run from which it was made.
         alarms: sentences about suspicious drops.
-        left_out: a sentence with other results in the folder; "" if there are none.
+        left_out: sentences with what is not shown: other results in the folder, repetitions; "" if all is.
         unread: files that could not be read.
         fits: counts that deduplications and other Estimators made.
         similarities: similarities of dropped documents to the kept ones, by stage.
@@ -190,7 +190,7 @@ def amounts_of(finals: Mapping[str, Dataset]) -> RunAmounts:
     return RunAmounts(stages, inputs, *_ends(finals, inputs), sources)
 
 
-def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, Collection[str]]) -> dict[str, Amount]:
+def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[str, Amount]:
     """Return the amount of each source in the last Dataset."""
     waiting, found = list(finals)[-1:], dict[str, Amount]()
     while waiting:
@@ -198,7 +198,7 @@ def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, Collection[str]
         ran = [stage for stage in finals[url].stats if stage.docs_in]
         for name, amount in ran[-1].out.items() if ran else ():
             found.setdefault(name, Amount()).__iadd__(amount)
-        waiting += [] if ran else inputs[url]  # a join has the documents of its inputs
+        waiting += [] if ran else [one for one, ways in inputs[url].items() for _ in ways]  # their documents joined
     return found
 
 

@@ -71,7 +71,8 @@ class DocumentsAsRead:
 
     def before(self, folder: str, id_: int) -> Row | None:
         """Return a document's columns as the first stage of a Dataset read it; None if they are not available."""
-        return self._last(self.folders[: self.folders.index(folder)] if folder in self.folders else [], id_)
+        earlier = self.folders[: self.folders.index(folder)] if folder in self.folders else []
+        return self._last([url for url in earlier if self.members[url].may_have(id_)], id_)
 
     def row_in(self, folder: str, id_: int) -> Row | None:
         """Return a document's columns in one Dataset; None if it is not in it."""
@@ -140,7 +141,7 @@ class DocumentsAsRead:
         if url not in self._stored:
             folder, rows = self.members.get(url) or MemberFolder(url), list[Row]()
             for shard in () if folder.is_pruned else folder.sealed.shards:
-                if self.ids and shard.last_id is not None and shard.last_id + folder.shift >= self.ids[0]:
+                if self.ids and shard.last_id is not None and shard.last_id + max(folder.shifts) >= self.ids[0]:
                     rows += folder.rows(folder.path(shard.name), self.ids)
             self._stored[url] = {row["id"]: row for row in rows}
         return self._stored[url]
@@ -166,9 +167,9 @@ class DocumentsAsRead:
         """The documents as they are in the input, which is read again."""
         found = dict(self.given)
         for folder in family(self.url, saved=False):
-            if left := [id_ for id_ in self.ids if id_ not in found]:
-                for id_, row in look_up.documents(folder.url, folder.own_ids(left)).items():
-                    found[id_ + folder.shift] = {**row, "id": id_ + folder.shift}
+            for shift, own in folder.own_ids([id_ for id_ in self.ids if id_ not in found]):
+                for id_, row in look_up.documents(folder.url, own).items():
+                    found[id_ + shift] = {**row, "id": id_ + shift}
         return found
 
     @cached_property
@@ -176,7 +177,7 @@ class DocumentsAsRead:
         """The documents that Pipelines dropped and kept with `keep_dropped=True`."""
         found: dict[int, Row] = {}
         for folder in family(self.url, saved=False):
-            if (home := MemberFolder(folder.kept.url, folder.shift)).is_dataset:
+            if (home := MemberFolder(folder.kept.url, folder.shifts)).is_dataset:
                 self.members[home.url] = home
                 found |= self._rows(home.url)
         return found
@@ -184,9 +185,10 @@ class DocumentsAsRead:
     @cached_property
     def _dropped_first(self) -> dict[int, Row]:
         """The input documents whose text no stage changed before a later step dropped them."""
-        found: dict[int, Row] = {}
-        for folder in family(self.url, saved=False):
-            first, ids = next(iter(folder.saved), folder), self.ids
+        found, left = dict[int, Row](), self.ids
+        for folder in family(self.url, saved=False):  # the first one that may have a document read it from the input
+            first, ids = next(iter(folder.saved), folder), [id_ for id_ in left if folder.may_have(id_)]
+            left = [id_ for id_ in left if not folder.may_have(id_)]
             if first != folder:
                 dropped = {row["id"] for at in first.tables(DROPS) for row in first.rows(at, ids, DROPS)}
                 ids = [id_ for id_ in ids if id_ in dropped]

@@ -12,7 +12,7 @@ from typing import Any
 
 from dataprep.core.model.tables import AnyRow, Cut, Drop, row_object
 from dataprep.core.output.layout import CUTS, DROPS
-from dataprep.core.output.lineage import MemberFolder, family, left_out
+from dataprep.core.output.lineage import MemberFolder, family, left_out, other_ways
 from dataprep.errors import PlanError
 
 from .texts import DocumentsAsRead, pairs_of
@@ -30,12 +30,14 @@ class Fate:
         cuts: the cuts in the document itself.
         survivor_in: the last folder that contains the document at the end of this chain; None if that document was
             dropped too.
+        copies: if it was dropped, the ids of the same document in other ways that the last Dataset contains.
     """
 
     id: int
     drops: tuple[Drop, ...]
     cuts: tuple[Cut, ...]
     survivor_in: str | None
+    copies: tuple[int, ...] = ()
 
     @property
     def survivor(self) -> int:
@@ -73,7 +75,9 @@ def follow(url: str, id_: int) -> Fate:
         shown = f"{id_ >> 40}:{id_ & (1 << 40) - 1}"
         msg = f"there is no document {shown} in {url}; `dataprep inspect` prints ids. {left_out(url)}".rstrip(". ")
         raise PlanError(msg)
-    return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), survivor_in)
+    others = other_ways(folders, current) if dropped else []
+    copies = tuple(one for one in others if _row(folders[-1], one) is not None)
+    return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), survivor_in, copies)
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
@@ -115,7 +119,7 @@ def _rows(row: type[AnyRow], kind: str, folders: Sequence[MemberFolder], id_: in
 def _row(folder: MemberFolder, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a Dataset; None if it is not there, or if `dataprep prune` removed it."""
     for shard in () if folder.is_pruned else folder.sealed.shards:
-        if shard.last_id is not None and shard.last_id + folder.shift >= id_:
+        if shard.last_id is not None and shard.last_id + max(folder.shifts) >= id_:
             for row in folder.rows(folder.path(shard.name), [id_]):
                 return row
     return None

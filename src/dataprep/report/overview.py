@@ -73,11 +73,11 @@ def funnel(summary: RunSummary) -> str:
 
 def _branches(summary: RunSummary) -> str:
     """Return a list of the Datasets and their inputs, as HTML; "" if each was made from the one before it."""
-    urls = list(summary.inputs)
-    if [list(some) for some in summary.inputs.values()] == [[], *([url] for url in urls[:-1])]:
+    read = {url: [one for one, times in some.items() for _ in times] for url, some in summary.inputs.items()}
+    if list(read.values()) == [[], *([url] for url in list(read)[:-1])]:
         return ""
     lines = []
-    for url, inputs in summary.inputs.items():
+    for url, inputs in read.items():
         names = " and ".join(text(name_of(one)) for one in inputs)
         made = f"joins {names}" if len(inputs) > 1 else f"reads {names or 'the input'}"
         n = summary.manifests[url].docs

@@ -35,7 +35,7 @@ from .batch import Batch
 from .columns import as_text, union_of
 from .documents import Documents
 from .part import Part, Sealed
-from .reader import Slice
+from .reader import Reader, Slice
 from .stage import Head, Stage
 from .stats import HIDDEN, Stats
 from .tables import SCHEMAS, Unread, read_rows
@@ -156,8 +156,11 @@ class Dataset(Documents):
 
     @property
     def last_file(self) -> int:
-        """The largest number of an input file; for sealed Datasets, the largest number added to file numbers."""
-        return max((piece.file for part in self.parts for piece in part.slices), default=0)
+        """The largest file number in an id, also in those of documents that sealed Datasets dropped."""
+        pieces = [(_is_sealed(part.reader), piece) for part in self.parts for piece in part.slices]
+        homes = {(folder.home_of(piece.url) if is_sealed else None, piece.file) for is_sealed, piece in pieces}
+        made = ((number, None if home is None else home.readable) for home, number in homes)
+        return max((number + (0 if of is None else of.last_file) for number, of in made), default=0)
 
     @property
     def unread_rows(self) -> list[Unread]:
@@ -372,6 +375,11 @@ class Dataset(Documents):
         if unknown:
             msg = f"there is no column {', '.join(unknown)}; the columns are {', '.join(self.columns)}"
             raise PlanError(msg)
+
+
+def _is_sealed(reader: Reader) -> bool:
+    """Return whether a reader reads the shards of a sealed Dataset, also for what was removed from them."""
+    return isinstance(reader, Sealed) or (isinstance(reader, removed.Removed) and _is_sealed(reader.reader))
 
 
 def check_dataset(docs: object) -> None:
