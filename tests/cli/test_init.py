@@ -8,6 +8,8 @@ import itertools
 import json
 import os
 import shutil
+import sys
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -296,6 +298,40 @@ def test_what_is_source_code(names, paths, tmp_path, monkeypatch):
         (tmp_path / name).write_text("12/31/25, 10:00 - Ada: Good morning\n" * 9 if name[0] == "W" else name * 9)
     (tmp_path / "c.txt").write_text("words " * 99) if "c.txt" in names else None
     assert [path for group in survey(".").groups if group.code for path in group.paths] == paths
+
+
+def test_a_format_whose_package_is_not_installed(tmp_path, monkeypatch, capsys):
+    """Its files are listed with the command that installs it, the others are offered, and `read` names a file."""
+    monkeypatch.chdir(tmp_path)
+    for module in ("resiliparse.extract.html2text", "pypdfium2", "mwparserfromhell"):
+        monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
+    for name in ("in/a.txt", "in/b.html", "in/c.epub", "in/d.pdf", "in/e.warc", "in/f.eml", "in/g.wet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("some words")
+    (tmp_path / "in" / "h.xml").write_text("<mediawiki xmlns='x'><page></page></mediawiki>")
+    with zipfile.ZipFile(tmp_path / "in" / "i.zip", "w") as archive:
+        archive.writestr("a.html", "words")
+        archive.writestr("a.txt", "words")
+    found = survey("in")
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    init._print_found(init.Screen(highlight=False), found)
+    said = capsys.readouterr().out
+    for files, package, extra in (
+        ("3 (in/b.html, in/c.epub, in/e.warc)", "resiliparse", "warc"),
+        ("1 (in/d.pdf)", "pypdfium2", "pdf"), ("1 (in/h.xml)", "mwparserfromhell", "wiki"),
+    ):  # fmt: skip
+        cure = f"this needs the package '{package}', which is not installed: pip install 'dataprep-lm[{extra}]'"
+        assert f"left out, not_installed: {files}; {cure}\n" in said
+    assert [(g.paths, set(g.formats)) for g in found.groups] == [
+        (["in/a.txt", "in/f.eml", "in/g.wet", "in/i.zip"], {"text", "mail", "wet", "zip"})
+    ]
+    for path, file in (("in", "in/b.html"), ("in/d.pdf", "in/d.pdf"), (["in/a.txt", "in/e.warc"], "in/e.warc")):
+        with pytest.raises(PlanError, match=f"^{file}: this needs the package '\\w+', .*pip install"):
+            dp.read(path)
+    docs = dp.Pipeline().run(dp.read("in/i.zip"), out="out")
+    assert [(row["file"], row["reason"]) for row in docs.unread().to_pylist()] == [("in/i.zip/a.html", "not_installed")]
+    with pytest.raises(PlanError, match="in/d.pdf has no text: .*pip install 'dataprep-lm"):
+        survey("in/d.pdf")
 
 
 def test_records_inside_an_object_are_named(tmp_path, monkeypatch, capsys):

@@ -190,8 +190,10 @@ def _print_found(console: Screen, found: FolderContents) -> None:
             stored = decimal(group.stored[name])
             table.add_row(name, "messages" if group.chats else escape(group.text), f"{count:,}", stored)
     console.print(table)
-    rows = {url: (why, f"; {cure_of(url)}" if why == "unknown_type" else HINTS.get(why, ""))
-            for url, why in found.left_out.items()}  # fmt: skip
+    rows: dict[str, tuple[str, str]] = {}
+    for url, why in found.left_out.items():
+        cure = cure_of(url) if why == "unknown_type" else found.lacking.get(url, "")
+        rows[url] = why, f"; {cure}" if cure else HINTS.get(why, "")
     for (reason, cure), n in sorted(Counter(rows.values()).items()):
         some = [url for url, row in rows.items() if row == (reason, cure)][:SHOWN]
         listed = escape(", ".join(some)) + (" ..." if n > SHOWN else "")

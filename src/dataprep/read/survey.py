@@ -22,11 +22,11 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.core.output.layout import MANIFEST
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import NotInstalled, PlanError, ReadError
 from dataprep.store import files
 
 from . import beside_chats, formats, hf
-from .archive import TextArchive
+from .archive import NOT_INSTALLED, TextArchive
 from .code import is_code, language_of
 from .cures import CURES
 from .json.elements import Json
@@ -85,10 +85,15 @@ class FileGroup:
 
 @dataclass
 class FolderContents:
-    """Content of a folder: groups, chats first; and the files that are left out, each with a reason."""
+    """Content of a folder: groups, chats first; and the files that are left out, each with a reason.
+
+    Attributes:
+        lacking: of files with the reason "not_installed", the sentence that names the package and its extra.
+    """
 
     groups: list[FileGroup]
     left_out: dict[str, str]
+    lacking: dict[str, str] = field(default_factory=dict)
 
 
 def survey(folder: str) -> FolderContents:
@@ -200,10 +205,13 @@ def _of_files(folder: str) -> FolderContents:
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
     left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
+    lacking: dict[str, str] = {}
     for url, kind in kinds.items():
         reason = ATTACHMENT if url in sent else _reason(url, kind, with_chats=with_chats)
         text = "text"
         options: Options = ()
+        if kind and not reason and (lack := _lacking(kind)):
+            reason, lacking[url] = NOT_INSTALLED, lack
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
             if text.endswith(LIST) and kind.name == "json":
@@ -223,14 +231,24 @@ def _of_files(folder: str) -> FolderContents:
         group.stored[kind.name] += files.size(url)
     if not groups:
         url, reason = next(iter(left_out.items()))
-        msg = f"{folder} has no text: {url} is left out ({reason}){HINTS.get(reason, OTHERS)}"
+        cure = f"; {lacking[url]}" if url in lacking else HINTS.get(reason, OTHERS)
+        msg = f"{folder} has no text: {url} is left out ({reason}){cure}"
         raise PlanError(msg)
     root = posixpath.normpath(folder) if files.is_local(folder) else folder.rstrip("/")
     below = all(url.startswith(_prefix(root)) for url in keys)
     for path, key in _compact(root, keys) if below else keys.items():  # "../here/x" is listed as "x"
         groups[key].paths.append(path)
     ordered = sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text, g.options))
-    return FolderContents(ordered, left_out)
+    return FolderContents(ordered, left_out, lacking)
+
+
+def _lacking(kind: formats.Format) -> str:
+    """Return the sentence about a package that the reader of a built-in format needs and that is not installed."""
+    try:
+        kind.load()() if isinstance(kind.reader, str) else None
+    except NotInstalled as e:
+        return str(e)
+    return ""
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
