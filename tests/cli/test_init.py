@@ -225,7 +225,7 @@ def test_a_truncated_file_does_not_stop_it(tmp_path, dataprep, monkeypatch):
 def test_rules_for_english_are_for_english(share, is_offered, monkeypatch):
     """C4 drops each document in Hindi or Chinese, so it is not offered if English is only the largest of several."""
     init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
-    monkeypatch.setattr(init, "_languages", lambda samples, n: [("en", share), ("hi", 0.3)])
+    monkeypatch.setattr(init, "_languages", lambda batches, n: [("en", share), ("hi", 0.3)])
     monkeypatch.setattr(init, "find_spec", lambda name: name)
     assert ("dp.C4()" in init._cleaning([])) == is_offered
 
