@@ -223,6 +223,6 @@ def test_a_trial_is_in_memory_if_it_fits(free, named, in_memory, tmp_path, monke
     monkeypatch.setenv("TMPDIR", str(tmp_path)) if named else monkeypatch.delenv("TMPDIR", raising=False)
     monkeypatch.setattr(trials.tempfile, "tempdir", str(tmp_path))
     seen = []
-    rehearse([Step("clean", lambda out: seen.append(out), ("out",))])
+    rehearse([Step("clean", lambda out, runner: seen.append(out), ("out", "runner"))])
     assert seen[0].startswith(str(memory if in_memory else tmp_path / "dataprep-"))
     assert list(tmp_path.rglob("dataprep*")) == []
