@@ -2,6 +2,7 @@
 
     DataprepError
     ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
+    │   └── NotInstalled    a package of an extra is not installed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     │   └── Replaced    the result was replaced since it was opened: open it again
@@ -127,6 +128,10 @@ class DataprepError(Exception):
 
 class PlanError(DataprepError):
     """An error that is detected before any work starts, such as an invalid parameter."""
+
+
+class NotInstalled(PlanError):
+    """A package that an extra of dataprep installs is not installed."""
 
 
 class ReadError(DataprepError):
@@ -263,7 +268,7 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
-    """Import and return an optional module. Raises PlanError, naming the package, if it is not installed.
+    """Import and return an optional module. Raises NotInstalled, naming the package, if it is not installed.
 
     - extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module.
     - before: the first version of Python for which the extra does not install the module; the error then asks for an
@@ -282,4 +287,4 @@ def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
                 f"this needs the package '{package}', which cannot be installed on Python {new} or newer: "
                 f"use Python {old} or older with pip install 'dataprep-lm[{extra}]'"
             )
-        raise PlanError(msg) from e
+        raise NotInstalled(msg) from e

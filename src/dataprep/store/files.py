@@ -54,8 +54,13 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 
 def join(url: str, *names: str) -> str:
-    """Return `url/name/...`; works on every kind of URL, unlike `Path`. Raises PlanError if `url` is empty."""
+    """Return `url/name/...`; works on every kind of URL, unlike `Path`.
+
+    Raises PlanError if `url` is empty, and NotInstalled if its store needs a package that is not installed.
+    """
     require(url, "the path of a folder is empty, which would mean the root folder; name one, such as out")
+    if not is_local(url):
+        remote.check_installed(url)
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 
