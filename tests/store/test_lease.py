@@ -54,16 +54,23 @@ def test_a_store_has_one_writer():
             lease.writes(lambda out: pytest.fail("two writers"))(out)
         assert leases_of(out) == [f"{NAME}.1"]
     of_a_store(out, 1, {"pid": 2**22 + 1})
+    assert lease.holder(out) is None
     with held(out):
         assert leases_of(out) == [f"{NAME}.2"]
+        assert lease.holder(out) == {"pid": os.getpid(), "host": socket.gethostname()}
     assert leases_of(out) == []
+    assert lease.holder(out) is None
 
 
 @pytest.mark.parametrize("age", [STALE - 5, STALE + 5])
-def test_a_store_tells_the_age_of_the_lease_of_another_machine(age):
+def test_a_store_tells_the_age_of_the_lease_of_another_machine(age, monkeypatch):
     """By its own clock; a silent one is replaced."""
     out = f"memory://leases/{age}"
     of_a_store(out, 4, {"machine": "far boot", "pid": 7}, age=age)
+    written = dt.datetime.now().timestamp() - age
+    with monkeypatch.context() as patch:  # the listing of this store has only the time of creation
+        patch.setattr(files, "changed", lambda url: {f"{NAME}.4": written, "other": written})
+        assert lease.holder(out) == ({"pid": 7, "host": "far"} if age < STALE else None)
     if age < STALE:
         with pytest.raises(InUse, match="by pid 7 on host far; wait"), held(out):
             pytest.fail("two writers")

@@ -13,6 +13,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -29,6 +30,7 @@ from .newer import check_format
 from .remote import RemoteStream, answered, ask
 
 HASH_BLOCK = 1 << 20
+CHANGED = ("LastModified", "last_modified", "mtime", "updated", "created")  # names of a file's time, by store
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
 ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)  # or not allowed to be opened
 
@@ -283,6 +285,28 @@ def listdir(url: str) -> list[str]:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), answered(url):
         return sorted(name_of(p) for p in fs.ls(path, detail=False) if p.rstrip("/") != path)  # of a file, itself
     return []
+
+
+def changed(folder: str) -> dict[str, float]:
+    """Return when each file of a folder was last changed, in seconds since 1970, by name; {} if there is no folder.
+
+    Files of a store that states no time are left out. A folder of a store is listed, which is one request per 1,000
+    files.
+    """
+    found: dict[str, float] = {}
+    if is_local(folder):
+        for name in listdir(folder):
+            with contextlib.suppress(OSError):  # removed since it was listed
+                found[name] = os.stat(path_of(join(folder, name))).st_mtime
+        return found
+    fs, path = fs_of(folder)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), answered(folder):
+        for one in fs.ls(path, detail=True):
+            time = next((one[name] for name in CHANGED if one.get(name)), None)
+            time = datetime.fromisoformat(time) if isinstance(time, str) else time
+            if time is not None:
+                found[name_of(one["name"])] = time.timestamp() if isinstance(time, datetime) else float(time)
+    return found
 
 
 def remove(url: str) -> None:

@@ -54,10 +54,15 @@ def all_held(folders: Iterable[str]) -> Iterator[Check]:
 
 
 def holder(folder: str) -> dict[str, str | int] | None:
-    """Return {"pid", "host"} of the process that holds the lease of a local folder; None if no process holds it.
+    """Return {"pid", "host"} of the process that holds the lease of a folder; None if no process holds it.
 
     Nothing is written.
     """
+    if _is_remote(folder):
+        from .remote_lease import holder_there
+
+        return holder_there(folder, NAME, STALE)
+    folder = folder.removeprefix("file://")
     path = os.path.join(folder, NAME)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
@@ -90,7 +95,7 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     (see `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
     """
     newer.refuse(folder)
-    if "://" in folder and not folder.startswith("file://"):
+    if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
         with held_there(folder, NAME, STALE) as check, clean_end(folder):
@@ -126,6 +131,10 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
             for new in made:
                 os.rmdir(new)  # unless something was written
         os.close(descriptor)
+
+
+def _is_remote(folder: str) -> bool:
+    return "://" in folder and not folder.startswith("file://")
 
 
 def sweep(folder: str) -> None:

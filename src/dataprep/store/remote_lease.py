@@ -10,6 +10,7 @@ difference of two times of the store: the clocks of machines are not compared.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -37,6 +38,21 @@ def held_there(folder: str, name: str, stale: float) -> Iterator[Callable[[], No
             yield lambda: _check(folder, name, mine)
     finally:
         files.remove(mine)
+
+
+def holder_there(folder: str, name: str, stale: float) -> dict[str, str | int] | None:
+    """Return {"pid", "host"} of the process that holds the lease of a remote folder; None if no process holds it.
+
+    Nothing is written: the age of a lease is its time by the store, compared with the clock of this machine.
+
+    - name, stale: as in `held_there`.
+    """
+    for one, changed in files.changed(folder).items():
+        if one.startswith(f"{name}.") and time.time() - changed < stale:
+            named = _content(files.join(folder, one))
+            if named and not is_gone(named):
+                return {"pid": named.get("pid", "?"), "host": _host(named)}
+    return None
 
 
 def _acquired(folder: str, name: str, stale: float) -> str:
@@ -109,6 +125,10 @@ def _refuse_live(folder: str, url: str, stale: float) -> None:
 
 
 def _in_use(folder: str, named: Mapping[str, Any]) -> InUse:
-    host = str(named.get("machine", "?")).partition(" ")[0]
-    msg = f"{folder} is in use by pid {named.get('pid', '?')} on host {host}; "
+    msg = f"{folder} is in use by pid {named.get('pid', '?')} on host {_host(named)}; "
     return InUse(msg + "wait until it is done, or choose another folder")
+
+
+def _host(named: Mapping[str, Any]) -> str:
+    """Return the host name of the process that a lease names."""
+    return str(named.get("machine", "?")).partition(" ")[0]
