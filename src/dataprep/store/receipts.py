@@ -52,7 +52,8 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
     always find a receipt.
 
-    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}.
+    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}. A file that a task wrote may
+      be given as {"name": its URL, "size": ..., "hash": ...}, so that it is not read again.
     """
     stored = [one for url in made.get("files", []) for one in _stored(url, receipt)]
     record = {**made, "key": key, "files": stored}
@@ -60,8 +61,10 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 
-def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
+def _stored(url: str | dict[str, Any], receipt: str) -> list[dict[str, Any]]:
     """Return the entry of a file, or those of the files in a folder."""
+    if isinstance(url, dict):
+        return [{**url, "name": _relative(url["name"], receipt)}]
     if not files.is_local(url) or not files.is_dir(url):
         try:
             size, digest = files.stored(url)

@@ -17,16 +17,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import SPAN, united
+from dataprep.core.model.tables import SPAN, SPANS, united
 from dataprep.core.run.merge import MergeSections
-from dataprep.core.run.passes import PartItem, Pass
+from dataprep.core.run.passes import PartItem, Pass, WriteTable
+from dataprep.dedup.older import Joined
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import all_sections, spill_to
+from dataprep.store.spill import all_sections, each_section, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
@@ -301,16 +303,17 @@ class CutRepeats(Pass[PartToCut]):
     def write(self, url: str, item: PartToCut) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns {"spans": number of ranges, "bytes": number of bytes cut}.
+        Returns {"rows": number of SPANs, "spans": number of ranges that they cover, "bytes": number of bytes cut}.
         """
-        n_spans, n_bytes = 0, 0
+        n_rows, n_spans, n_bytes = 0, 0, 0
         with spill_to(url, 1, synced=False) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
                     _, start, end = united(spans["id"], spans["start"], spans["end"])
-                    n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
-        return {"spans": n_spans, "bytes": n_bytes}
+                    n_rows, n_spans = n_rows + len(spans), n_spans + len(start)
+                    n_bytes += int((end - start).sum())
+        return {"rows": n_rows, "spans": n_spans, "bytes": n_bytes}
 
     def _spans(self, item: PartToCut) -> Iterator[Records]:
         """Yield the spans of every batch; one segment of repeats is in memory at a time."""
@@ -333,6 +336,24 @@ class CutRepeats(Pass[PartToCut]):
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
         repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
         return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteSpans(WriteTable):
+    """Write the spans that CutRepeats found; a section is a new input part.
+
+    Attributes:
+        joined: the documents.
+    """
+
+    schema = SPANS
+
+    joined: Joined
+
+    def rows(self, section: int) -> Iterator[pa.RecordBatch]:
+        """Yield the spans of new part number `section`."""
+        url = CutRepeats.url(self.out, self.joined.n_old + section)
+        return map(self.joined.spans, each_section([url], 0, SPAN))
 
 
 def by_place(ids: npt.NDArray[np.uint64], start: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

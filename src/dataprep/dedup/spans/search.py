@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.model.tables import SPAN, write_spans
 from dataprep.core.run.merge import merged
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
 from dataprep.store import files
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import each_section, write_spill
+from dataprep.store.spill import write_spill
 
-from .passes import TOP, UNIT, CutRepeats, HashUnits, MatchUnits, MergeHashed, MergeMatched, PartToCut
+from .passes import TOP, UNIT, CutRepeats, HashUnits, MatchUnits, MergeHashed, MergeMatched, PartToCut, WriteSpans
 
 PARTITION_BYTES = 16 << 20  # of input as stored
 MAX_PARTITIONS = 1024
-PASSES = (HashUnits, MergeHashed, MatchUnits, MergeMatched, CutRepeats)
+PASSES = (HashUnits, MergeHashed, MatchUnits, MergeMatched, CutRepeats, WriteSpans)
 
 
 def n_partitions(n_bytes: int) -> int:
@@ -29,7 +28,7 @@ def n_partitions(n_bytes: int) -> int:
 def find(
     joined: Joined, runner: Runner, out: str, *, unit: str, normalize: str | None, name: str, key: str, url: str
 ) -> dict[str, Any]:
-    """Write the table of the byte ranges of repeated units to `url`; return the counts for the stage's statistics.
+    """Write the table of the byte ranges of repeated units to `url`; return its files, and counts for the statistics.
 
     - joined: the documents, after older ones from which nothing is cut.
     - out: the folder of temporary files.
@@ -55,10 +54,11 @@ def find(
     ids = (tuple(id_ for id_, _ in some) for some in firsts)
     to_cut = [PartToCut(*one) for one in zip(items, ids, n_segments[:-1], strict=True)][new]
     cut = list(runner.map(CutRepeats(out, key, repeats, normalize is not None), to_cut, f"{name}: cut"))
-    urls = [CutRepeats.url(out, item.number) for item in items[new]]
-    write_spans(url, map(joined.spans, each_section(urls, 0, SPAN)))
+    write = WriteSpans(out, key, url, len(to_cut), joined=joined)
+    written = write.run(runner, sum(c["rows"] for c in cut), f"{name}: write spans")
     homes, own = joined.place(np.array([id_ for _, id_, _, _ in top], np.uint64))
     return {
+        "files": written,
         "documents": sum(r["docs"] for r in hashed[new]),
         "units": sum(r["units"] for r in hashed[new]),
         "distinct": sum(m["distinct"] for m in matched),
