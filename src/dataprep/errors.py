@@ -2,6 +2,7 @@
 
     DataprepError
     ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
+    │   └── NotInstalled    a package of an extra is not installed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     │   └── Replaced    the result was replaced since it was opened: open it again
@@ -129,6 +130,10 @@ class PlanError(DataprepError):
     """An error that is detected before any work starts, such as an invalid parameter."""
 
 
+class NotInstalled(PlanError):
+    """A package that an extra of dataprep installs is not installed."""
+
+
 class ReadError(DataprepError):
     """An input file cannot be read.
 
@@ -228,6 +233,18 @@ class InUse(DataprepError):
     """Another process is writing into the output folder; try again when it has finished."""
 
 
+def taken(folder: str, by: object) -> InUse:
+    """Return the error of a process whose lease another process took, since it showed no sign of life for a while.
+
+    - by: the machine of the other process; None if it is not known.
+    """
+    host = "" if by is None else f" on host {str(by).partition(' ')[0]}"
+    return InUse(
+        f"another process{host} took {folder} over while this one was suspended or could not reach it; nothing of this "
+        "run became its result; run again, or choose another folder"
+    )
+
+
 def raise_if_short(error: BaseException) -> None:
     """Raise `error` again if its cause is a lack of memory, threads or open files rather than the file being read."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) in SHORT:
@@ -251,7 +268,7 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
-    """Import and return an optional module. Raises PlanError, naming the package, if it is not installed.
+    """Import and return an optional module. Raises NotInstalled, naming the package, if it is not installed.
 
     - extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module.
     - before: the first version of Python for which the extra does not install the module; the error then asks for an
@@ -270,4 +287,4 @@ def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
                 f"this needs the package '{package}', which cannot be installed on Python {new} or newer: "
                 f"use Python {old} or older with pip install 'dataprep-lm[{extra}]'"
             )
-        raise PlanError(msg) from e
+        raise NotInstalled(msg) from e

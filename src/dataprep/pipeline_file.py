@@ -42,6 +42,7 @@ from .core.output.layout import RUN, folder_url
 from .core.output.run_folder import earlier_steps
 from .core.run.context import trial_of
 
+OWN = os.path.dirname(__file__) + os.sep  # whose lines are not the user's, such as the step that `plan INPUT` tries
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 PACKAGE_NAMES = re.compile(r"^module '(dataprep|dataprep\.chats|dataprep\.extend)' has no attribute '(\w+)'")
@@ -290,7 +291,7 @@ def _sentence(path: str, error: BaseException) -> str:
     own = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == path]
     position = f"{path}:{own[-1][1]}" if own else path
     if isinstance(error, DataprepError):
-        return f"{position}: {error}"
+        return str(error) if path.startswith(OWN) else f"{position}: {error}"
     message = re.split(r"; it has |; use dp\.|\. Did you mean", str(error))[0] or "raised without a message"
     message = message if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {message}"
     if isinstance(error, SystemExit):

@@ -8,6 +8,8 @@ import itertools
 import json
 import os
 import shutil
+import sys
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -223,7 +225,7 @@ def test_a_truncated_file_does_not_stop_it(tmp_path, dataprep, monkeypatch):
 def test_rules_for_english_are_for_english(share, is_offered, monkeypatch):
     """C4 drops each document in Hindi or Chinese, so it is not offered if English is only the largest of several."""
     init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
-    monkeypatch.setattr(init, "_languages", lambda samples, n: [("en", share), ("hi", 0.3)])
+    monkeypatch.setattr(init, "_languages", lambda batches, n: [("en", share), ("hi", 0.3)])
     monkeypatch.setattr(init, "find_spec", lambda name: name)
     assert ("dp.C4()" in init._cleaning([])) == is_offered
 
@@ -243,20 +245,93 @@ def test_paths_name_exactly_the_files(tmp_path, monkeypatch):
     assert len(survey(".").groups[0].paths) == 31
 
 
-def test_a_folder_of_source_code_is_read_whole(tmp_path, monkeypatch):
-    """With its licence and pages, if most files are code; a script beside texts is left out with what reads it."""
+SOURCES = (
+    "code/pkg/a.py", "code/pkg/b.rs", "code/LICENSE", "code/package.json", "code/logo.png", "code/corpus/a.jsonl",
+    "texts/a.txt", "texts/b.txt", "texts/c.txt", "texts/d.txt", "texts/clean.py",
+    "saved/page.html", "saved/page_files/a.js", "saved/page_files/b.js",
+)  # fmt: skip
+
+
+def test_source_code_beside_texts_is_a_source_of_its_own(tmp_path, monkeypatch):
+    """A project is read with licence and settings, a script without the texts beside it, and rules are for texts."""
     monkeypatch.chdir(tmp_path)
-    for name in ("code/pkg/a.py", "code/pkg/b.rs", "code/LICENSE", "texts/a.txt", "texts/b.txt", "texts/clean.py"):
+    for name in SOURCES:
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text("some = words")
-    (group,) = survey("code").groups
-    assert (group.paths, group.options, group.formats) == (["code"], (("format", "code"),), {"code": 3})
-    found = survey("texts")
-    assert (found.groups[0].formats, found.left_out) == ({"text": 2}, {"texts/clean.py": "unknown_type"})
+        (tmp_path / name).write_text('{"text": "words"}' if name.endswith("l") else "some = words")
+    cells = {"cells": [{"cell_type": "code", "source": ["x = 1"]}], "metadata": {}}
+    (tmp_path / "code" / "try.ipynb").write_text(json.dumps(cells))
+    found = survey(".")
+    assert [(group.code, group.paths) for group in found.groups] == [
+        ("", ["code/corpus", "saved", "texts/*.txt"]),
+        ("code", ["code/pkg", "code/LICENSE", "code/package.json", "texts/clean.py"]),
+        ("notebook", ["code/try.ipynb"]),
+    ]
+    assert set(found.left_out) == {"code/logo.png", "saved/page_files/a.js", "saved/page_files/b.js"}
     init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
     monkeypatch.setattr(init, "find_spec", lambda _: None)  # languages take seconds
-    assert "dp.read(INPUT, format='code', on_bad_file=\"skip\")" in init.written("code", survey("code"), "p.py")
-    assert "in a sample of 3 documents" in init.written("code", survey("code"), "p.py")
+    (tmp_path / "p.py").write_text(init.written(".", found, "p.py"))
+    text = (tmp_path / "p.py").read_text()
+    assert "def documents(filter, code, notebook, out, runner)" in text
+    assert "docs = dp.read(CODE, format='code', on_bad_file=\"skip\")" in text
+    assert "in a sample of 6 documents" in text
+    assert [step.name for step in pipeline_file.load("p.py")][:6] == [
+        "ingest", "filter", "code", "notebook", "documents", "dedup_exact"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "paths"),
+    [
+        (("pkg/a.py", "pkg/b.rs", "LICENSE"), ["."]),
+        (("a.tex", "b.jpg"), ["a.tex"]),
+        (("a.txt", "theme.css"), []),  # a stylesheet alone is no source code
+        (("a.py", "b.py", "c.txt"), ["a.py", "b.py"]),  # whose text is longer
+        (("a.py", "b.py", "WhatsApp.txt"), ["a.py", "b.py"]),
+    ],
+    ids=["project", "file", "stylesheet", "texts", "chat"],
+)
+def test_what_is_source_code(names, paths, tmp_path, monkeypatch):
+    """A project is one path; texts longer than the code beside them, and chats, are no part of a project."""
+    monkeypatch.chdir(tmp_path)
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("12/31/25, 10:00 - Ada: Good morning\n" * 9 if name[0] == "W" else name * 9)
+    (tmp_path / "c.txt").write_text("words " * 99) if "c.txt" in names else None
+    assert [path for group in survey(".").groups if group.code for path in group.paths] == paths
+
+
+def test_a_format_whose_package_is_not_installed(tmp_path, monkeypatch, capsys):
+    """Its files are listed with the command that installs it, the others are offered, and `read` names a file."""
+    monkeypatch.chdir(tmp_path)
+    for module in ("resiliparse.extract.html2text", "pypdfium2", "mwparserfromhell"):
+        monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
+    for name in ("in/a.txt", "in/b.html", "in/c.epub", "in/d.pdf", "in/e.warc", "in/f.eml", "in/g.wet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("some words")
+    (tmp_path / "in" / "h.xml").write_text("<mediawiki xmlns='x'><page></page></mediawiki>")
+    with zipfile.ZipFile(tmp_path / "in" / "i.zip", "w") as archive:
+        archive.writestr("a.html", "words")
+        archive.writestr("a.txt", "words")
+    found = survey("in")
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    init._print_found(init.Screen(highlight=False), found)
+    said = capsys.readouterr().out
+    for files, package, extra in (
+        ("3 (in/b.html, in/c.epub, in/e.warc)", "resiliparse", "warc"),
+        ("1 (in/d.pdf)", "pypdfium2", "pdf"), ("1 (in/h.xml)", "mwparserfromhell", "wiki"),
+    ):  # fmt: skip
+        cure = f"this needs the package '{package}', which is not installed: pip install 'dataprep-lm[{extra}]'"
+        assert f"left out, not_installed: {files}; {cure}\n" in said
+    assert [(g.paths, set(g.formats)) for g in found.groups] == [
+        (["in/a.txt", "in/f.eml", "in/g.wet", "in/i.zip"], {"text", "mail", "wet", "zip"})
+    ]
+    for path, file in (("in", "in/b.html"), ("in/d.pdf", "in/d.pdf"), (["in/a.txt", "in/e.warc"], "in/e.warc")):
+        with pytest.raises(PlanError, match=f"^{file}: this needs the package '\\w+', .*pip install"):
+            dp.read(path)
+    docs = dp.Pipeline().run(dp.read("in/i.zip"), out="out")
+    assert [(row["file"], row["reason"]) for row in docs.unread().to_pylist()] == [("in/i.zip/a.html", "not_installed")]
+    with pytest.raises(PlanError, match="in/d.pdf has no text: .*pip install 'dataprep-lm"):
+        survey("in/d.pdf")
 
 
 def test_records_inside_an_object_are_named(tmp_path, monkeypatch, capsys):

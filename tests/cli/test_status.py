@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import time
 
 import pytest
 
 import dataprep as dp
 from dataprep.errors import FunctionFailed, StaleOutput
 from dataprep.history.run_summary import training_metrics
+from dataprep.history.status import status as state_of
 from dataprep.store import failure, lease
 
 STEPS = """
@@ -139,6 +142,24 @@ def test_who_writes(dataprep, texts, tmp_path):
     (tmp_path / "clean" / lease.NAME).write_text(json.dumps(stated))
     assert status(dataprep, out)[0]["holder"] is None
     assert lease.holder(str(tmp_path / "nowhere")) is None
+
+
+def test_a_store_shows_the_process_and_the_pass(texts):
+    """While a run writes there; afterwards, no process and no pass."""
+    out, seen = "memory://status-of-a-store/clean", []
+
+    def look(text):
+        seen.extend([state_of(out)[0]] if text.endswith("b") else [])
+        return text
+
+    dp.Pipeline(dp.Map(look, version="1")).run(dp.read(texts), out)
+    [found] = seen
+    assert found.holder == {"pid": os.getpid(), "host": socket.gethostname()}
+    assert (found.state, found.done, found.of) == ("unfinished", 1, 2)
+    assert (found.progress.work, found.progress.done, found.progress.of) == ("write", 1, 2)
+    assert abs(time.time() - found.progress.at) < 60
+    found, _ = state_of(out)
+    assert (found.state, found.holder, found.progress) == ("done", None, None)
 
 
 def test_models(dataprep, tmp_path):

@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 
 import laws
+from dataprep.core.model import batch as B
+from dataprep.core.model import tables
 from dataprep.core.model.part import Part
+from dataprep.core.model.range_reader import RangeReader
 from dataprep.core.model.reader import Slice
-from dataprep.core.run.passes import Pass, table_once
-from dataprep.store import files
+from dataprep.core.model.tables import VERDICTS, new_rows, read_rows, write_verdicts
+from dataprep.core.run.passes import Pass, WriteTable, table_once
+from dataprep.core.run.runner import Serial
+from dataprep.store import files, parquet
 
 PART = Part((Slice("a.txt", 0),), laws.Rows(), number=3, key="content of a")
 CALLS: list[str] = []
@@ -134,3 +139,61 @@ def test_a_table_is_made_once_and_replaces_what_led_to_it(tmp_path, called) -> N
     assert (tmp_path / "words").exists()
     assert table_once(url, "another", make) == {"rows": 5}
     assert Path(url).read_bytes() == b"table"
+
+
+SECTIONS = [[1, 2], [], [3], [4, 5, 6, 9], [], [12], [13, 14]]
+
+
+@dataclass(frozen=True)
+class WritesSections(WriteTable):
+    """Writes the ids in SECTIONS."""
+
+    schema = VERDICTS
+
+    def rows(self, section):
+        """One table per id."""
+        for id_ in SECTIONS[section]:
+            yield new_rows(VERDICTS, id=[id_], reason=f"r{id_}")
+
+
+@dataclass(frozen=True)
+class Notes(Serial):
+    """Notes the tasks of each pass."""
+
+    noted: list = dataclasses.field(default_factory=list)
+
+    def map(self, task, items, label=""):
+        """Results as usual."""
+        self.noted.append(len(items))
+        return super().map(task, items, label)
+
+
+@pytest.mark.parametrize(("groups", "before"), [(1, 0), (1, 20), (2, 1), (100, 1)])
+def test_the_files_of_a_table_are_written_by_tasks(tmp_path, monkeypatch, groups, before) -> None:
+    """Their rows are those of a table that one process writes; one file has no task; a killed run goes on."""
+    monkeypatch.setattr(tables, "VERDICT_ROWS", 2)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", groups)
+    ids = [id_ for section in SECTIONS for id_ in section]
+    n_files = {1: 5, 2: 3, 100: 1}[groups]
+    if before:  # an earlier table, in a file or in more files than the new one
+        write_verdicts(str(tmp_path / "verdicts.parquet"), [new_rows(VERDICTS, id=range(before), reason="old")])
+    table, run = str(tmp_path / "verdicts.parquet"), Notes()
+    task = WritesSections(str(tmp_path), "key", table, len(SECTIONS))
+    if n_files > 1:
+        with pytest.raises(KeyboardInterrupt):
+            task.run(laws.Stops(at="write"), len(ids), "write")
+    made = table_once(table, "key", lambda: {"files": task.run(run, len(ids), "write")}, [WritesSections])
+    assert run.noted == ([n_files] if n_files > 1 else [])
+    assert (made, read_rows(table, VERDICTS)["id"].to_pylist()) == ({}, ids)
+    write_verdicts(str(tmp_path / "plain.parquet"), [new_rows(VERDICTS, id=ids, reason=[f"r{id_}" for id_ in ids])])
+    assert read_rows(table, VERDICTS) == read_rows(str(tmp_path / "plain.parquet"), VERDICTS)
+    with RangeReader(table, VERDICTS) as reader:
+        found = [reader.of(B.make([id_], ["x"], "s")).num_rows for id_ in range(16)]
+    assert found == [int(id_ in ids) for id_ in range(16)]
+    names = [f"part-{number:05d}.parquet" for number in range(n_files)]
+    left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    whole = [f"verdicts.parquet/{name}" for name in ["index.parquet", *names]] if n_files > 1 else ["verdicts.parquet"]
+    assert [name for name in left if not name.startswith("plain")] == sorted([*whole, "verdicts.json"])
+    stated = json.loads((tmp_path / "verdicts.json").read_text())["files"]
+    assert sorted(one["name"] for one in stated) == whole
+    assert table_once(table, "key", lambda: pytest.fail("it is finished")) == {}

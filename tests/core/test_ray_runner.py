@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+import re
 import sys
 import types
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.elsewhere import versions
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import AHEAD, Local
-from dataprep.errors import FunctionFailed, PlanError, WorkerDied
+from dataprep.errors import FunctionFailed, PlanError, ReadError, WorkerDied
+from dataprep.store import files
+from dataprep.store.atomic import is_attempt
 
 
 class RayError(Exception):
@@ -248,11 +251,19 @@ def test_a_machine_with_other_versions_does_no_task(ray, monkeypatch):
         list(Ray().map(number, [Item(1)]))
 
 
+def denied(url):
+    msg = "not for you; ask"
+    raise ReadError(msg, url)
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [("", ""), ("versions", "has numpy .* install the same versions there"), ("out", "has no folder .*; pass an out"),
-     ("other", "writes into another folder .*; pass an out that all nodes see"), ("read", "cannot read the input .*"),
-     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", "")],
+     ("other", "writes into another folder .*; pass an out that all nodes see"),
+     ("read", "has no file none; pass files that all nodes see$"),
+     ("size", "cannot read the input .*a.jsonl: not for you; ask$"),
+     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""),
+     ("bare", r"cannot run dataprep \(of the task\); install the same versions there, or pass runtime_env=$")],
 )  # fmt: skip
 def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wrong, says):
     """A node that sees another disk, cannot read the input or has other versions is named; nothing stays in `out`."""
@@ -264,6 +275,10 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
         asked.append(node)
         if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
+        if node == "far" and wrong == "bare":
+            raise TaskError(None)
+        if (node, wrong) == ("far", "size"):
+            monkeypatch.setattr(files, "size", denied)
         theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
         disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
         read = "none" if (node, wrong) == ("far", "read") else read
@@ -291,13 +306,30 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
+    left = f"{ray_runner.PROBE}0123456789ab.tmp"  # by a run that was killed as it asked
+    assert is_attempt(left)
+    (tmp_path / "out" / left).touch()
     if says:
         with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
             plan.prepare(Context(Ray()))
     else:
         plan.prepare(Context(Ray()))
     assert asked == ["near", "far"]  # no task fits the head, and one is dead
-    assert list((tmp_path / "out").glob(".dataprep-node-*")) == []
+    assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1", "nonsense"])
+def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
+    """One sentence at once: Ray itself tries a port on which nobody listens for many minutes."""
+
+    def init(address, **given):
+        assert address == "nonsense"
+        msg = "Invalid address format: nonsense\nwith more"
+        raise ValueError(msg)
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(PlanError, match=rf"^no Ray cluster at {re.escape(address)} \([^\n]+\); check the address"):
+        _ = Ray(address).workers
 
 
 def test_what_a_task_reserves(ray):

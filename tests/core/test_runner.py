@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.core.run import context, workers
 from dataprep.core.run import runner as run
-from dataprep.core.run import workers
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import Local, Serial, parse_bytes
+from dataprep.core.run.trial import Trial
 from dataprep.errors import DataprepError, FunctionFailed, PlanError, ReadError, Transient, WorkerDied
 from dataprep.store.stopping import Stopped
 
@@ -301,6 +302,33 @@ def test_what_is_no_runner_is_told():
     assert run.runner_of(Local(3)) == Local(3)
     with pytest.raises(PlanError, match="runner=3 must be a Runner .*it has no map and no workers and no memory"):
         run.runner_of(3)
+
+
+class Elsewhere(Serial):
+    """A Runner whose workers may be on other machines, and which looks whether they can do the work."""
+
+    has_other_machines = True
+
+    def prepare(self, urls, out):
+        assert os.path.isabs(out)
+        self.asked.append(urls)
+        if "bad" in out:
+            msg = "no machine can write there"
+            raise PlanError(msg)
+
+
+def test_a_runner_is_asked_before_the_first_task(tmp_path, monkeypatch):
+    """It sees one file of each part and the absolute folder, and its refusal stops the run; a trial does not ask it."""
+    monkeypatch.chdir(tmp_path)
+    docs = laws.dataset_of(tmp_path / "in", ["وجدت الكتاب", "two", "three"], parts=2)
+    runner = Elsewhere()
+    object.__setattr__(runner, "asked", [])
+    dp.Pipeline().run(docs, "out", runner)
+    assert runner.asked == [[part.slices[0].url for part in docs.parts]]
+    with pytest.raises(PlanError, match="no machine can write there"):
+        dp.Pipeline().run(docs, "bad", runner)
+    dp.Pipeline().run(docs, "bad-trial", context.Context(runner, Trial("bad-trial", 1 << 20)))
+    assert len(runner.asked) == 2
 
 
 def test_the_network_is_tried_three_times(monkeypatch):

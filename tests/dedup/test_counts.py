@@ -93,7 +93,7 @@ class Counts(Serial):
 
 @pytest.mark.parametrize(("size", "tasks"), [(1, 9), (2, 5), (4, 3), (9, 1), (100, 1)])
 def test_partitions_of_units(tmp_path, monkeypatch, size, tasks):
-    """One for so many bytes of input, however they are in parts; at most MAX_PARTITIONS."""
+    """One for so many bytes of input, however they are in parts."""
     run = Counts()
     monkeypatch.setattr(search, "PARTITION_BYTES", size)
     docs = laws.dataset_of(tmp_path, TEXTS, parts=3)  # it states a byte for each row

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import laws
 import twins.exact
 from dataprep.core.pipeline import Pipeline
+from dataprep.core.run import merge
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.spans import passes, search, units
@@ -179,7 +180,11 @@ def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(passes, "ROUND_RECORDS", 20)
     for unit, expected in whole.items():
         assert cut(Exact(unit=unit), docs) == expected
+    monkeypatch.setattr(merge, "MAX_SECTIONS", 3)  # which are divided into partitions and segments
+    assert cut(Exact(unit="line"), docs) == whole["line"]
     monkeypatch.setattr(shuffle, "FAN_IN", 2)  # the files are merged, and merged again
+    assert cut(Exact(unit="line"), docs) == whole["line"]
+    monkeypatch.setattr(merge, "MAX_SECTIONS", 4096)
     assert cut(Exact(unit="line"), docs) == whole["line"]
 
 
@@ -233,6 +238,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     text = "\n".join(lines)
     expected = "\n".join(dict.fromkeys(lines))
     monkeypatch.setattr(passes, "SEGMENT_RECORDS", 100)
+    monkeypatch.setattr(merge, "MAX_SECTIONS", 7)  # each with several segments of the same document
     monkeypatch.setattr(units, "BLOCK_UNITS", 64)
     facts, spans, left = cut(Exact(unit="line"), dataset([text, text + "\nNew."]))
     assert left == [expected, "New."]

@@ -201,7 +201,7 @@ def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
     """Tables of many files drop and cut what tables of one file do; `verify` finds a lost one, and `prune` all."""
     rows = [f"page {n % 9} of one\n\nline {n % 4} in \u0641\u0627\u0633\n\nword {n}" for n in range(40)]
     stages = Exact(unit="line"), MinHash(bands=4, rows=2), Bloom(unit="paragraph")
-    docs, out = laws.dataset_of(tmp_path, rows, parts=3), tmp_path / "several"
+    docs, out = laws.dataset_of(tmp_path, rows, parts=8), tmp_path / "several"
     Pipeline(*stages).run(docs, str(tmp_path / "one"), Serial())
     monkeypatch.setattr(tables, "VERDICT_ROWS", 3)
     monkeypatch.setattr(parquet, "FILE_GROUPS", 2)

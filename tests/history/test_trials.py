@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from dataprep.cli.trial import excerpts
 from dataprep.core.model import batch as B
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.trial import Sampled, Trial
+from dataprep.history import trials
 from dataprep.history.trials import StageChanges, StepCost, _Scale, estimate, rehearse
 from dataprep.pipeline_file import Step, load
 
@@ -209,3 +211,18 @@ def test_the_trials_of_a_small_input_read_half_of_it_and_all(tmp_path, monkeypat
     )
     assert estimate(load(str(tmp_path / "steps.py"))).sample_bytes == sizes[-1] == 100_000
     assert sizes[-2] < 0.8 * sizes[-1]
+
+
+@pytest.mark.parametrize(("free", "named", "in_memory"), [(40, False, True), (20, False, False), (40, True, False)])
+def test_a_trial_is_in_memory_if_it_fits(free, named, in_memory, tmp_path, monkeypatch):
+    """The folder for temporary files is used if memory is short, or if the user names one; nothing is left in it."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(trials, "MEMORY", str(memory))
+    monkeypatch.setattr(trials.shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << free))
+    monkeypatch.setenv("TMPDIR", str(tmp_path)) if named else monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(trials.tempfile, "tempdir", str(tmp_path))
+    seen = []
+    rehearse([Step("clean", lambda out, runner: seen.append(out), ("out", "runner"))])
+    assert seen[0].startswith(str(memory if in_memory else tmp_path / "dataprep-"))
+    assert list(tmp_path.rglob("dataprep*")) == []

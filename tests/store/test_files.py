@@ -5,6 +5,8 @@ import io
 import lzma
 import os
 import resource
+import types
+from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
@@ -393,3 +395,14 @@ def test_pyarrow_reads_no_python_object(tmp_path, root):
     for path in (root / "src").rglob("*.py"):
         parts = path.read_text(encoding="utf-8").split("pq.read_table(")[:-1]
         assert not [part for part in parts if "open_raw(" in part[-200:]], f"{path.name}: use files.open_arrow"
+
+
+def test_when_files_of_a_store_were_changed(monkeypatch):
+    """Stores name and write the time in their own ways; a file without one is left out."""
+    at = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    ways = {"LastModified": at, "last_modified": at, "mtime": at.timestamp(), "updated": "2026-01-02T00:00:00+00:00"}
+    listed = [{"name": f"b/{name}", name: time, "created": 0.0} for name, time in ways.items()]
+    store = types.SimpleNamespace(ls=lambda path, detail: [*listed, {"name": "b/none", "size": 1}])
+    monkeypatch.setattr(files, "fs_of", lambda url: (store, "b"))
+    assert files.changed("s3://b") == dict.fromkeys(ways, at.timestamp())
+    assert files.changed("/none/of/it") == {}

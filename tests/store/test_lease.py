@@ -54,16 +54,23 @@ def test_a_store_has_one_writer():
             lease.writes(lambda out: pytest.fail("two writers"))(out)
         assert leases_of(out) == [f"{NAME}.1"]
     of_a_store(out, 1, {"pid": 2**22 + 1})
+    assert lease.holder(out) is None
     with held(out):
         assert leases_of(out) == [f"{NAME}.2"]
+        assert lease.holder(out) == {"pid": os.getpid(), "host": socket.gethostname()}
     assert leases_of(out) == []
+    assert lease.holder(out) is None
 
 
 @pytest.mark.parametrize("age", [STALE - 5, STALE + 5])
-def test_a_store_tells_the_age_of_the_lease_of_another_machine(age):
+def test_a_store_tells_the_age_of_the_lease_of_another_machine(age, monkeypatch):
     """By its own clock; a silent one is replaced."""
     out = f"memory://leases/{age}"
     of_a_store(out, 4, {"machine": "far boot", "pid": 7}, age=age)
+    written = dt.datetime.now().timestamp() - age
+    with monkeypatch.context() as patch:  # the listing of this store has only the time of creation
+        patch.setattr(files, "changed", lambda url: {f"{NAME}.4": written, "other": written})
+        assert lease.holder(out) == ({"pid": 7, "host": "far"} if age < STALE else None)
     if age < STALE:
         with pytest.raises(InUse, match="by pid 7 on host far; wait"), held(out):
             pytest.fail("two writers")
@@ -396,3 +403,43 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(lease, "_acquired", full)
     with pytest.raises(DataprepError, match="out: the disk is full; free some space"), held(str(tmp_path / "out")):
         pass
+
+
+@pytest.mark.parametrize("place", ["memory://leases/taken", "folder"])
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_suspended_process_does_not_replace_a_later_result(place, is_over, tmp_path):
+    """While its stage is "suspended", another process writes a result, or is about to: then nothing is committed."""
+    out = f"{place}-{is_over}" if "://" in place else str(tmp_path / place)
+    other = {"machine": "there 1 2", "pid": 1, "is": "y"}
+
+    def suspended(text):
+        before = [f"{out}/{name}" for name in claims.listed(out) if name.startswith(NAME)]
+        for url in before:
+            files.remove(url)
+        if not is_over and "://" in out:
+            files.write_json(f"{out}/{NAME}.2", other)
+        elif not is_over:
+            Path(before[0]).write_text(orjson.dumps({"pid": 1, "host": "there", "boot": ""}).decode())
+        return text == "وجدت الكتاب"
+
+    docs = dp.read([{"text": "وجدت الكتاب"}, {"text": "two"}])
+    with pytest.raises(InUse, match="^another process.* took .* over while this one was suspended"):
+        dp.Pipeline(dp.Filter(suspended)).run(docs, out)
+    assert not files.exists(f"{out}/manifest.json")
+
+
+def test_a_suspended_process_does_not_renew_a_lease_that_was_taken(monkeypatch):
+    """Its heartbeats end, since an object that they create again would look like the lease of a live process."""
+    monkeypatch.setattr(claims, "BEAT", 0.001)
+    monkeypatch.setattr(claims, "SPARSE", 1)
+    out = "memory://leases/renewed"
+    with held(out) as check:
+        check()
+        first = files.read(f"{out}/{NAME}.1")
+        while files.read(f"{out}/{NAME}.1") == first:
+            time.sleep(0.001)
+        files.remove(f"{out}/{NAME}.1")
+        time.sleep(0.02)
+        assert leases_of(out) == []
+        with pytest.raises(InUse):
+            check()

@@ -21,11 +21,14 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
+from dataprep.cli.trial import _reading
 from dataprep.core.model import batch as B
 from dataprep.core.model import tables
 from dataprep.core.model.range_reader import RangeReader
 from dataprep.core.run import runner
-from dataprep.errors import DataprepError, PlanError, ReadError, Transient
+from dataprep.core.run.runner import Serial
+from dataprep.errors import DataprepError, NotInstalled, PlanError, ReadError, Transient
+from dataprep.pipeline_file import execute
 from dataprep.store import files, hashes, parquet, receipts, remote
 from fixtures.counted import Counted, many_parts
 
@@ -156,6 +159,31 @@ def short(text):
     return len(text) > 900
 
 
+@pytest.mark.parametrize(
+    ("call", "url", "extra"),
+    [
+        (dp.read, "s3://box/texts", "s3"),
+        (dp.read, "gs://box/texts/*.jsonl", "gcs"),
+        (lambda url: dp.read(url, format="lines"), "simplecache::abfs://box/texts/a.txt", "azure"),
+        (lambda url: dp.read([{"text": "a"}], out=url), "s3://box/rows", "s3"),
+        (lambda url: dp.Pipeline().run(dp.read(__file__, format="lines"), out=url), "az://box/out", "azure"),
+        (dp.open_dataset, "s3a://box/out/", "s3"),
+        (dp.Shards.open, "s3://box/tokens", "s3"),
+        (dp.tools.verify, "s3://box/out", "s3"),
+        (lambda url: list(execute([_reading([url])], "out", Serial())), "s3://box/texts", "s3"),
+    ],
+)
+def test_a_store_whose_package_is_not_installed(call, url, extra, tmp_path, monkeypatch):
+    """The error names the URL that was given, not that of a file of ours below it, and the extra."""
+    monkeypatch.chdir(tmp_path)
+    remote._kind_of.cache_clear()
+    monkeypatch.setattr(fsspec, "get_filesystem_class", lambda _: importlib.import_module("no_such_package"))
+    with pytest.raises(NotInstalled) as caught:
+        call(url)
+    assert str(caught.value).startswith(f"{url.rstrip('/')} cannot be reached: ")
+    assert str(caught.value).endswith(f"; pip install 'dataprep-lm[{extra}]'")
+
+
 def test_unknown_storage_is_one_sentence(monkeypatch):
     """A protocol that nobody knows is a PlanError that names it; a package that is missing is to be installed."""
     with pytest.raises(PlanError, match=r"nowhere://bucket/a\.jsonl.* cannot be reached: Protocol not known"):
@@ -166,9 +194,6 @@ def test_unknown_storage_is_one_sentence(monkeypatch):
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _, **__: importlib.import_module("no_such_aiohttp"))
     with pytest.raises(PlanError, match=r"no_such_aiohttp.*; pip install 'dataprep-lm\[http\]'$"):
         dp.read("https://a.example/a.jsonl")
-    for protocol, extra in {"s3": "s3", "gs": "gcs", "simplecache::abfs": "azure"}.items():
-        with pytest.raises(PlanError, match=rf"no_such_aiohttp.*; pip install 'dataprep-lm\[{extra}\]'$"):
-            dp.read(f"{protocol}://bucket/a.jsonl")
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])

@@ -16,7 +16,8 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 from dataprep import pipeline_file
-from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError, counted
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
@@ -71,7 +72,8 @@ def {name}(out, runner):
     gives a person the same pseudonym in every run; without it, the pseudonyms of a run are random.
     """
     stages = dp.chats.Overlaps(), dp.chats.Pseudonyms(), dp.PII()
-    return dp.Pipeline(*stages).run(dp.read(CHATS{options}), out=out, runner=runner, replace=True)
+    docs = dp.read(CHATS{options})
+    return dp.Pipeline(*stages).run(docs, out=out, runner=runner, replace=True)
 
 
 def conversations({name}, out, runner):
@@ -86,12 +88,13 @@ READ = '''
 
 def {name}(out, runner):
     """Write the documents as a Dataset: one for each {unit}."""
-    return dp.Pipeline().run(dp.read({constant}{options}), out=out, runner=runner, replace=True)
+    docs = dp.read({constant}{options})
+    return dp.Pipeline().run(docs, out=out, runner=runner, replace=True)
 '''
 JOIN = '''
 
-def ingest({names}, out, runner):
-    """Join the documents of all fields."""
+def {name}({names}, out, runner):
+    """{about}"""
     return dp.Pipeline().run(dp.read([{names}]), out=out, runner=runner, replace=True)
 '''
 CLEAN = '''
@@ -104,23 +107,19 @@ def filter(ingest, out, runner):
     stages = [
 {stages}    ]
     return dp.Pipeline(*stages).run(ingest, out=out, runner=runner, replace=True)
+'''
+DEDUP = '''
 
-
-def dedup_exact(filter, out, runner):
+def dedup_exact({before}, out, runner):
     """Drop exact copies."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, runner=runner, replace=True)
+    return dp.Pipeline(dp.Exact()).run({before}, out=out, runner=runner, replace=True)
 
 
 def dedup_minhash(dedup_exact, out, runner):
     """Drop near-duplicates: documents whose word 5-grams have a Jaccard similarity of 0.8 to those of a kept one."""
     return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, runner=runner, replace=True)
 '''
-CORPUS = '''
-
-def corpus(conversations, dedup_minhash, out, runner):
-    """Join conversations and documents."""
-    return dp.Pipeline().run(dp.read([conversations, dedup_minhash]), out=out, runner=runner, replace=True)
-'''
+WITH_CODE = "Join the documents and the source code, which the rules for running text would drop."
 TOKENS = '''
 
 def tokenizer({last}, out, runner):
@@ -191,8 +190,10 @@ def _print_found(console: Screen, found: FolderContents) -> None:
             stored = decimal(group.stored[name])
             table.add_row(name, "messages" if group.chats else escape(group.text), f"{count:,}", stored)
     console.print(table)
-    rows = {url: (why, f"; {cure_of(url)}" if why == "unknown_type" else HINTS.get(why, ""))
-            for url, why in found.left_out.items()}  # fmt: skip
+    rows: dict[str, tuple[str, str]] = {}
+    for url, why in found.left_out.items():
+        cure = cure_of(url) if why == "unknown_type" else found.lacking.get(url, "")
+        rows[url] = why, f"; {cure}" if cure else HINTS.get(why, "")
     for (reason, cure), n in sorted(Counter(rows.values()).items()):
         some = [url for url, row in rows.items() if row == (reason, cure)][:SHOWN]
         listed = escape(", ".join(some)) + (" ..." if n > SHOWN else "")
@@ -216,22 +217,36 @@ def written(folder: str, found: FolderContents, file: str) -> str:
     text = HEAD.format(folder=_inside(folder), found=listed, file=_inside(file), out=_inside(out),
                        vocabulary=f"{vocabulary:_}", val=val)  # fmt: skip
     chats = [group for group in found.groups if group.chats]
-    documents = [group for group in found.groups if not group.chats]
+    code = [group for group in found.groups if group.code]
+    documents = [group for group in found.groups if not group.chats and not group.code]
     for group in chats:
-        name = "chats" if documents else "ingest"
+        name = "chats" if documents or code else "ingest"
         text += CHATS.format(name=name, paths=_shown(group.paths), options=_options(group))
-    if documents:
-        names = ["ingest"] if len(documents) == 1 else [f"read_{n}" for n in range(1, len(documents) + 1)]
-        for name, group in zip(names, documents, strict=True):
-            constant = "INPUT" if name == "ingest" else f"INPUT_{name[5:]}"
-            unit = " or ".join(dict.fromkeys(UNITS.get(f, "page") for f in sorted(group.formats)))
-            text += READ.format(constant=constant, name=name, paths=_shown(group.paths), unit=unit,
-                                options=_options(group))  # fmt: skip
-        text += JOIN.format(names=", ".join(names)) if len(names) > 1 else ""
-        text += _cleaning(documents)
-    text += CORPUS if chats and documents else ""
-    last = "corpus" if chats and documents else "conversations" if chats else "dedup_minhash"
-    return re.sub(r"\n{4,}", "\n\n\n", text + TOKENS.format(last=last))
+    names = ["ingest"] if len(documents) == 1 else [f"read_{n}" for n in range(1, len(documents) + 1)]
+    text += "".join(map(_reading, names, documents))
+    text += _joined("ingest", names, "Join the documents of all fields.")
+    text += _cleaning(documents) if documents else ""
+    names = ["filter"] * bool(documents) + [group.code for group in code]
+    text += "".join(_reading(group.code, group) for group in code)
+    text += _joined("documents", names, WITH_CODE if documents else "Join the source code and notebooks.")
+    last = ["conversations"] if chats else []
+    if names:
+        text += DEDUP.format(before="documents" if len(names) > 1 else names[0])
+        last.append("dedup_minhash")
+    text += _joined("corpus", last, "Join conversations and documents.")
+    return re.sub(r"\n{4,}", "\n\n\n", text + TOKENS.format(last="corpus" if len(last) > 1 else last[0]))
+
+
+def _reading(name: str, group: FileGroup) -> str:
+    """Return the step `name`, which reads a group."""
+    constant = "INPUT" if name == "ingest" else name.upper().replace("READ_", "INPUT_")
+    unit = " or ".join(dict.fromkeys(UNITS.get(f, "page") for f in sorted(group.formats)))
+    return READ.format(constant=constant, name=name, paths=_shown(group.paths), unit=unit, options=_options(group))
+
+
+def _joined(name: str, names: Sequence[str], about: str) -> str:
+    """Return the step `name`, which joins several steps; "" for a single one."""
+    return JOIN.format(name=name, names=", ".join(names), about=about) if len(names) > 1 else ""
 
 
 def _inside(path: str) -> str:
@@ -263,12 +278,13 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
         dict(group.options) | ({"text": group.text} if group.text != "text" else {}) for group in documents
     ]
     found = [read(path, on_bad_file="skip", **given) for path, given in zip(paths, options, strict=True)]
-    samples = [docs.sample(SAMPLE_BYTES) for docs in found]
-    n = left = sum(map(_count, samples))
+    sample = [batch for docs in found for batch in docs.sample(SAMPLE_BYTES).batches()]  # they are read once
+    n = left = sum(batch.num_rows for batch in sample)
     languages, lines = "The languages were not determined: that needs the package py3langid.", []
     rules: list[tuple[str, Stage, str]] = [("dp.Gopher()", Gopher(), "length, symbols and repetition of running text")]
     if find_spec("py3langid") is not None:
-        shares = _languages(samples, n)
+        sample = _after(Language(), sample)  # the rule below uses its columns
+        shares = _languages(sample, n)
         languages = f"Languages: {', '.join(f'{name} {share:.0%}' for name, share in shares[:SHOWN]) or 'none'}."
         top, share = shares[0] if shares else ("und", 0.0)
         if top != "und" and share >= MOST_LANGUAGE:
@@ -276,28 +292,24 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
             if top == "en":  # C4 knows the end marks of English alone
                 rules.append(("dp.C4()", C4(), "lines that end like sentences, for English web pages"))
     for code, stage, about in rules:
-        kept = [sample.then(stage) for sample in samples]
-        n_kept = sum(map(_count, kept))
+        kept = _after(stage, sample)
+        n_kept = sum(batch.num_rows for batch in kept)
         share = 1 - n_kept / max(1, left)
         is_on = share <= MOST_DROPPED
         lines.append(f"        {'' if is_on else '# '}{code},  # {about}; drops {share:.0%}\n")
-        samples, left = (kept, n_kept) if is_on else (samples, left)
+        sample, left = (kept, n_kept) if is_on else (sample, left)
     lines.append("        # dp.PII(),  # replaces e-mail addresses, phone numbers and other personal data\n")
     about = f"Percentages refer to documents that reach the rule, in a sample of {counted(n, 'document')}. {languages}"
     about = textwrap.fill(about, 110, initial_indent=" " * 4, subsequent_indent=" " * 4)
     return CLEAN.format(about=about, stages="".join(lines))
 
 
-def _count(docs: Dataset) -> int:
-    return sum(batch.num_rows for batch in docs.batches(["id"]))
+def _after(stage: Stage, batches: Sequence[Batch]) -> list[Batch]:
+    """Return the documents that a stage keeps."""
+    return list(stage(iter(batches), Ledger("", quiet=True)))
 
 
-def _languages(samples: Sequence[Dataset], n: int) -> list[tuple[str, float]]:
-    """Return the languages of the documents and their shares, the most frequent first."""
-    from dataprep.filters.classifiers.language import Language
-
-    found: Counter[str] = Counter()
-    for sample in samples:
-        for batch in sample.then(Language()).batches(["language"]):
-            found.update(batch.column("language").to_pylist())
+def _languages(batches: Sequence[Batch], n: int) -> list[tuple[str, float]]:
+    """Return the languages of n documents and their shares, the most frequent first."""
+    found = Counter(name for batch in batches for name in batch.column("language").to_pylist())
     return [(name, count / max(1, n)) for name, count in found.most_common()]

@@ -43,6 +43,7 @@ MERGES: dict[str, type[MergeSections]] = {
     "HashDocuments": key_sources.MergeGroups, "GatherCandidates": MergeGathered, "VerifyPartition": MergeVerdicts,
     "HashUnits": MergeHashed, "MatchUnits": MergeMatched,
 }  # fmt: skip
+SPLITS = {"GatherCandidates", "HashUnits", "MatchUnits"}  # which are divided, if there are very many sections
 LEAST_SAMPLE = 1_000_000
 MOST_LOSSES = 5.0  # expected losses in the time of a task, up to which each is simulated
 SIMULATED = 20_000  # tasks of a pass, at least; those before them keep all cores busy
@@ -131,7 +132,7 @@ def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
         files = groups
     counted = _Metered()
     slices = shuffle.FAN_IN if name == "HashDocuments" else 1
-    written = min(sections, merge.MAX_SECTIONS) if name == "GatherCandidates" else sections
+    written = min(sections, merge.MAX_SECTIONS) if name in SPLITS else sections
     found = merged(counted, ShuffleFiles("", files, written), MERGES[name], "out", "", "", slices=slices)
     waves += [Wave(MERGES[name].__name__, n, each) for n, each in counted.found]
     if written < sections:

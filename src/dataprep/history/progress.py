@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from dataprep.core.output.layout import RECEIPTS, Folder
@@ -38,14 +37,12 @@ class PassProgress:
 
 
 def progress(folder: Folder, parts: int | None) -> PassProgress | None:
-    """Return the current work of the run that makes a Dataset; None if no task is finished, or on an object store.
+    """Return the current work of the run that makes a Dataset; None if no task is finished.
 
     Args:
         folder: the folder of the Dataset.
         parts: the number of its parts, None if it is not known.
     """
-    if not files.is_local(folder.url):
-        return None
     found = [one for step in folder.steps for one in _of_step(step, parts)]
     found += [one for one in [_pass(folder.unfinished.path(RECEIPTS), "", "write", parts)] if one]
     return max(found, key=lambda one: one.at, default=None)
@@ -62,19 +59,12 @@ def _of_step(step: Folder, parts: int | None) -> list[PassProgress]:
 
 def _pass(url: str, step: str, work: str, parts: int | None) -> PassProgress | None:
     """Return the progress of a pass by its receipts in the folder `url`; None if there are none."""
-    names = [name for name in files.listdir(url) if name.endswith(".json")]
-    times = sorted(_modified(files.join(url, name)) for name in names)
+    found = {name: time for name, time in files.changed(url).items() if name.endswith(".json")}
+    times = sorted(found.values())
     if not times:
         return None
     recent = [time for time in times if time > times[-1] - RECENT]
     spent = recent[-1] - recent[0]
     rate = (len(recent) - 1) / spent if spent else None
-    by_part = work in ("save input", "write") or all(name.startswith("part-") or "-" not in name for name in names)
+    by_part = work in ("save input", "write") or all(name.startswith("part-") or "-" not in name for name in found)
     return PassProgress(step, work, len(times), parts if by_part else None, rate, times[-1])
-
-
-def _modified(url: str) -> float:
-    try:
-        return os.stat(files.path_of(url)).st_mtime
-    except FileNotFoundError:  # removed since it was listed
-        return 0.0

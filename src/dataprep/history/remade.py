@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from dataprep.core.model.describe import describe
-from dataprep.core.model.stage import Stage, masks
+from dataprep.core.model.stage import Stage
 from dataprep.core.output.lineage import family
 from dataprep.errors import require
 
@@ -72,6 +72,6 @@ def masking(url: str, after: str = "") -> list[Stage] | None:
         stage = stage_of(one)
         if stage is None and one.get("masks"):
             return None
-        if stage is not None and masks(stage):
+        if stage is not None and stage.masks:
             found.append(stage)
     return found

@@ -17,7 +17,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.quotes import missing_pieces
-from dataprep.core.model.stage import Stage, masks
+from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import HIDDEN, OTHER
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.lineage import family
@@ -143,7 +143,7 @@ def _of_pass(
         else:
             break
         if ranges:
-            is_private = stage is not None and masks(stage)
+            is_private = stage is not None and stage.masks
             cuts.append(StageCuts(place.url, one["label"], text, tuple(ranges), bool(spans), is_private))
     else:
         if after is not None and (batch is None or batch.column("text")[0].as_py() != after["text"]):

@@ -72,7 +72,7 @@ class Precision(NamedTuple):
 
 def place_of(url: str) -> str:
     """Return the path of the file of judgements of the run in the folder `url`."""
-    return f"{url.rstrip('/')}{SUFFIX}"
+    return f"{files.join(url)}{SUFFIX}"
 
 
 def load(url: str) -> list[Judgement]:

@@ -125,9 +125,8 @@ def _own_kind(url: str, names: list[str]) -> str | None:
 
 def _of(url: str, inside: list[FolderStatus]) -> FolderStatus:
     names = files.listdir(url)
-    holder, failed = None, None
-    if files.is_local(url):
-        holder, failed = (find(files.path_of(url)) for find in (lease.holder, failure.found))
+    holder = lease.holder(url)
+    failed = failure.found(files.path_of(url)) if files.is_local(url) else None
     known: dict[str, Any] = {"holder": holder, "failure": failed}
     kind, state = _own_kind(url, names), DONE
     if RUN in names or (inside and kind in (None, OTHER)):

@@ -260,12 +260,14 @@ def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
     found = folder.receipts()
     n = manifest.parts or 0
     missing = [url for url in map(folder.receipt, range(n)) if url not in found]
-    packed = folder.path(RECEIPTS, receipts.PACKED)
+    packed, lacks = folder.path(RECEIPTS, receipts.PACKED), "is missing"
     if n > receipts.MOST_FILES and missing:
+        if files.exists(packed):
+            lacks = f"has no receipt of {counted(len(missing), 'part')}"
         missing = [packed] if packed not in found else []  # whose damage is another problem
     begun = folder.unfinished.recipe if missing else None
     do = STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
-    return [Problem(url.removeprefix(f"{folder.url}/"), "is missing", do) for url in missing]
+    return [Problem(url.removeprefix(f"{folder.url}/"), lacks, do) for url in missing]
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:

@@ -15,7 +15,7 @@ from dataprep.core.model.tables import EMPTY, Unread
 from dataprep.core.model.unread import check_unread
 from dataprep.core.output.layout import MANIFEST
 from dataprep.core.run.runner import parse_bytes
-from dataprep.errors import PlanError, ReadError, require
+from dataprep.errors import NotInstalled, PlanError, ReadError, require
 from dataprep.store import compress, files
 
 from . import formats, hf
@@ -247,7 +247,11 @@ def _read_rows(
     key = options.get("key")
     require(key is None or (key and isinstance(key, str)), f"key={key!r} must be a name for the content, as a str")
     others = {k: v for k, v in options.items() if k not in (*own, "out")}
-    rows = rows_of(path, **{k: v for k, v in options.items() if k in own})
+    try:
+        rows = rows_of(path, **{k: v for k, v in options.items() if k in own})
+    except NotInstalled as e:
+        msg = f"{path}: {e}" if isinstance(path, (str, os.PathLike)) else str(e)
+        raise NotInstalled(msg) from e
     url = write_once(rows, text, options.get("out"))
     return pinned(read({rows.source: url}, "parquet", text, columns, **others), rows.key)
 
@@ -333,7 +337,11 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
         mine["columns"] = tuple((str(k), str(v)) for k, v in typed)
     else:
         mine.pop("columns", None)
-    reader: Reader = kind(**mine) if isinstance(kind, type) else kind
+    try:
+        reader: Reader = kind(**mine) if isinstance(kind, type) else kind
+    except NotInstalled as e:
+        msg = f"{urls[0]}: {e}"
+        raise NotInstalled(msg) from e
     return reader
 
 

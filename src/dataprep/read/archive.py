@@ -19,9 +19,9 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import POSITION_BITS, Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Reader, Slice
-from dataprep.core.model.tables import EMPTY, Unread
+from dataprep.core.model.tables import EMPTY, UNREADABLE, Unread
 from dataprep.core.model.unread import unread_of
-from dataprep.errors import ReadError
+from dataprep.errors import NotInstalled, ReadError
 from dataprep.store import files
 
 from . import formats
@@ -34,6 +34,7 @@ from .whole_file import Text
 
 # Formats of members, the first that fits.
 INSIDE = ("jsonl", "json", "csv", "text", "html", "mail", "notebook", "docx", "epub", "pdf")
+NOT_INSTALLED = "not_installed"  # reason of a member whose reader needs a package of an extra
 HEAD = 1 << 16
 SHOWN = 5
 
@@ -71,16 +72,17 @@ class TextArchive(LimitedReader):
         """Yield the documents of all members; list unread members in `stats`."""
         expanded = Expanded(piece.url, piece.n_bytes or files.size(piece.url))
         names: list[str] = []
-        found = False
+        found, lacking = False, ""
         for member in members_of(piece.url):
             names.append(member.name)
             expanded.here = 0
             url = f"{piece.url}/{member.name}"
             part = MemberSlice(url, piece.file, 0, None, piece.source, n_bytes=member.size, listed=piece.url,
                                opened=member.opened or bytes_of_none, expanded=expanded)  # fmt: skip
-            reader, reason = self._reader(member, part)
-            if reader is None:
-                stats.unread.append(Unread(url, reason))
+            reader = self._reader(member, part)
+            if isinstance(reader, Unread):
+                stats.unread.append(reader)
+                lacking = lacking or (reader.detail or "")
             else:
                 found = True
                 yield from self._documents(reader, part, member.name, expanded.before, stats)
@@ -90,18 +92,18 @@ class TextArchive(LimitedReader):
                 raise ReadError(msg, piece.url)
         if not found:
             shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "") or "nothing"
-            msg = f"the archive has no file in a supported format, only {shown}"
-            raise ReadError(msg, piece.url, reason=EMPTY)
+            msg = lacking or f"the archive has no file in a supported format, only {shown}"
+            raise ReadError(msg, piece.url, reason=UNREADABLE if lacking else EMPTY)
 
-    def _reader(self, member: PackedFile, part: MemberSlice) -> tuple[Reader | None, str]:
-        """Return the reader of a member, or None and the reason why it is not read."""
+    def _reader(self, member: PackedFile, part: MemberSlice) -> Reader | Unread:
+        """Return the reader of a member, or the reason why it is not read."""
         if _is_hidden(member.name):
-            return None, "hidden"
+            return Unread(part.url, "hidden")
         claiming = _claiming(member.name)
         if not claiming or member.opened is None:
-            return None, "unknown_type" if member.opened else "encrypted"
+            return Unread(part.url, "unknown_type" if member.opened else "encrypted")
         if not member.size:
-            return None, EMPTY
+            return Unread(part.url, EMPTY)
         head = b""
         if any(f.sniff for f in claiming):
             with part.open() as stream:
@@ -110,7 +112,10 @@ class TextArchive(LimitedReader):
         kind = chosen[0].load()
         names = {f.name for f in dataclasses.fields(kind)}
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name in names}
-        return kind(**given), ""
+        try:
+            return cast("Reader", kind(**given))
+        except NotInstalled as e:
+            return Unread(part.url, NOT_INSTALLED, None, str(e))
 
     def _documents(self, reader: Reader, part: MemberSlice, name: str, base: int, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of a member, with positions that begin at `base`."""

@@ -32,9 +32,14 @@ NAMES = {"makefile": "Makefile", "dockerfile": "Dockerfile", "cmakelists.txt": "
 OF_SUFFIX = {f".{end}": name for name, ends in LANGUAGES.items() for end in ends.split()}
 
 
+def language_of(url: str) -> str:
+    """Return the programming language of a file, by its name; "" if it is not one of source code."""
+    return NAMES.get(files.name_of(url).lower()) or OF_SUFFIX.get(files.suffix(url), "")
+
+
 def is_code(url: str) -> bool:
     """Return whether the name of a file is one of source code."""
-    return files.suffix(url) in OF_SUFFIX or files.name_of(url).lower() in NAMES
+    return language_of(url) != ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,7 @@ class Code(Text):
 
     def about(self, url: str) -> Mapping[str, Any]:
         """Return the programming language of a file, by its name."""
-        language = NAMES.get(files.name_of(url).lower()) or OF_SUFFIX.get(files.suffix(url))
+        language = language_of(url)
         return {"language": language} if language else {}
 
 

@@ -68,7 +68,7 @@ class Mail(LimitedReader):
             try:
                 text, meta, reason = _parsed(data)
             except PlanError as e:
-                msg = f"a message is not UTF-8 and states no charset; to detect its charset, {e}"
+                msg = f"a message has only HTML, or is not UTF-8 and states no charset: {e}"
                 raise ReadError(msg, piece.url, position) from e
             if reason or not text.strip():
                 stats.drop([doc_id(piece.file, position)], [reason or "no_text"], n_bytes=[n_bytes])

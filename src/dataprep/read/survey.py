@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import logging
 import posixpath
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -21,12 +22,13 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.core.output.layout import MANIFEST
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import NotInstalled, PlanError, ReadError
 from dataprep.store import files
 
 from . import beside_chats, formats, hf
-from .archive import TextArchive
-from .code import is_code
+from .archive import NOT_INSTALLED, TextArchive
+from .code import is_code, language_of
+from .cures import CURES
 from .json.elements import Json
 from .json.records import JsonRecords
 from .listing import ATTACHMENT, list_files
@@ -34,14 +36,18 @@ from .listing import ATTACHMENT, list_files
 log = logging.getLogger("dataprep")
 HEAD_BYTES = 1 << 18  # of a JSON Lines file, in which fields are searched
 RECORDS = 100  # that are compared
-LOOSE = 20  # files of one folder that are named one by one; more are named by their suffix
+LOOSE = 3  # files of one folder that are named one by one; more are named by their suffix
 LABEL_CHARS, LABEL_REPEATS = 30, 10  # a field of values this short, each this often on average, is a label
 FIELDS = ("text", "content", "raw_content", "body", "article", "document", "markdown", "maintext", "story")
-PAGES = ("warc", "arc", "wet", "wat")
+CODE = ("code", "notebook")  # formats that are no running text
 LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no reader takes
 IN_LIST = "text_in_list"
 HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists into one text per record"}
 OTHERS = "; pass a folder with documents or chats"
+MARK = re.compile(r"(?i)(license|licence|copying|readme)\b")  # in the folder of a project
+SETTINGS = (".json", ".csv", ".tsv")  # suffixes of files of a project that may be a corpus
+BESIDE_CODE = ("CSS", "TOML", "YAML")  # languages of files that are no source code by themselves
+SAVED = re.compile(r"[-_.][^-_./]*$")  # after the name of a page, the end of the name of the folder saved with it
 Options: TypeAlias = tuple[tuple[str, str], ...]
 Key: TypeAlias = tuple[bool, str, Options]  # of a group: whether it has chats, the field of the text, other options
 
@@ -72,17 +78,22 @@ class FileGroup:
         return self.stored.total()
 
     @property
-    def pages(self) -> bool:
-        """Whether any of the files is of a crawl."""
-        return any(name in self.formats for name in PAGES)
+    def code(self) -> str:
+        """The format, "code" or "notebook", if the files are source code; else ""."""
+        return next((name for name in CODE if ("format", name) in self.options), "")
 
 
 @dataclass
 class FolderContents:
-    """Content of a folder: groups, chats first; and the files that are left out, each with a reason."""
+    """Content of a folder: groups, chats first; and the files that are left out, each with a reason.
+
+    Attributes:
+        lacking: of files with the reason "not_installed", the sentence that names the package and its extra.
+    """
 
     groups: list[FileGroup]
     left_out: dict[str, str]
+    lacking: dict[str, str] = field(default_factory=dict)
 
 
 def survey(folder: str) -> FolderContents:
@@ -118,42 +129,96 @@ def _of_dataset(folder: str) -> FileGroup:
     return FileGroup(False, "text", (), [folder], n_files, stored)
 
 
-def _of_code(folder: str, kinds: Mapping[str, formats.Format | None]) -> FileGroup | None:
-    """Return the group of all files in a source-code folder, with licence and documentation; None for other folders.
+def _source_code(kinds: Mapping[str, formats.Format | None], hidden: Collection[str]) -> set[str]:
+    """Return the files to read as source code: those of projects, with licence, pages and settings, and single ones.
 
-    A folder is one of source code if most files have a suffix of a programming language.
+    Single stylesheets and settings are left out, and what a browser saves beside a page.
+
+    - hidden: files and folders that are hidden; `.git` marks a project.
     """
-    if sum(is_code(url) for url in kinds) * 2 <= len(kinds):
-        return None
-    stored = Counter({"code": sum(map(files.size, kinds))})
-    return FileGroup(False, "text", (("format", "code"),), [folder], Counter({"code": len(kinds)}), stored)
+    pages = {posixpath.splitext(url)[0] for url, kind in kinds.items() if kind and kind.name == "html"}
+    above = {url: _above(url) for url in kinds}
+    above = {url: some for url, some in above.items() if pages.isdisjoint(SAVED.sub("", folder) for folder in some)}
+    inside: defaultdict[str, list[str]] = defaultdict(list)
+    for url, some in above.items():
+        for folder in some:
+            inside[folder].append(url)
+    projects = {folder for folder, urls in inside.items() if _is_project(folder, urls, kinds, hidden)}
+    code = {url for url in above if not projects.isdisjoint(above[url]) and _of_project(url, kinds[url])}
+    single = {url for url in above if _is_code(url, kinds[url])}
+    return code | single if any(language_of(url) not in BESIDE_CODE for url in code | single) else code
+
+
+def _above(url: str) -> list[str]:
+    """Return the folders that a file is in, the innermost first."""
+    found = [posixpath.dirname(url)]
+    while (above := posixpath.dirname(found[-1])) != found[-1]:
+        found.append(above)
+    return found
+
+
+def _is_code(url: str, kind: formats.Format | None) -> bool:
+    return is_code(url) and (kind is None or kind.name == formats.WHOLE_FILE)  # such as CMakeLists.txt
+
+
+def _is_project(
+    folder: str, urls: Sequence[str], kinds: Mapping[str, formats.Format | None], hidden: Collection[str]
+) -> bool:
+    """Return whether a folder, with the files `urls` at any depth, is one of source code.
+
+    Most of its files are code, its texts are shorter than its code, it has no chats, and code, a licence or a README is
+    in the folder itself.
+    """
+    code = {url for url in urls if _is_code(url, kinds[url])}
+    texts = [url for url in urls if (kind := kinds[url]) and kind.name == "text" and not MARK.match(files.name_of(url))]
+    others = [url for url in urls if (f := kinds[url]) and (f.name in ("text", "html") or files.suffix(url) == ".json")]
+    own = [url for url in urls if posixpath.dirname(url) == folder]
+    marked = any(url in code or MARK.match(files.name_of(url)) for url in own)
+    marked = marked or posixpath.join(folder, ".git") in hidden
+    if not marked or len(code) * 2 <= len(code.union(others)) or any(f and f.is_chat for f in map(kinds.get, urls)):
+        return False
+    return sum(map(files.size, texts)) <= sum(map(files.size, code))
+
+
+def _of_project(url: str, kind: formats.Format | None) -> bool:
+    """Return whether a file of a project is read as source code: a text that is no corpus of its own."""
+    if kind is None:
+        return is_code(url) or files.suffix(url) not in CURES
+    if files.suffix(url) in SETTINGS:
+        is_table = kind.name in ("json", "jsonl", "csv")
+        return is_table and _text_field(url, kind.name, damaged="").rpartition(".")[2] not in FIELDS
+    return kind.name in ("text", "html")
 
 
 def _of_files(folder: str) -> FolderContents:
     listed = files.listing(folder)
     kinds = {url: formats.format_of(url) for url in listed.found}
-    if group := _of_code(folder, kinds):
-        return FolderContents([group], dict.fromkeys(listed.hidden, "hidden"))
+    chats = [url for url, kind in kinds.items() if kind and kind.is_chat]
+    with_chats = bool(chats)
+    code = _source_code(kinds, listed.hidden)
+    pages = beside_chats.pages_of_exports(chats, [*code, *(url for url, f in kinds.items() if f and f.name == "html")])
+    kinds |= dict.fromkeys(code - pages, formats.FORMATS["code"])
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
-    with_chats = any(kind and kind.is_chat for kind in kinds.values())
     beside = {url: f for url, f in kinds.items() if f and not f.is_chat and isinstance(f.reader, str) and with_chats}
-    chats = [url for url, kind in kinds.items() if kind and kind.is_chat]
     sent = beside_chats.attachments(chats, beside)
-    pages = beside_chats.pages_of_exports(chats, [url for url, kind in beside.items() if kind.name == "html"])
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
     left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
+    lacking: dict[str, str] = {}
     for url, kind in kinds.items():
         reason = ATTACHMENT if url in sent else _reason(url, kind, with_chats=with_chats)
         text = "text"
         options: Options = ()
+        if kind and not reason and (lack := _lacking(kind)):
+            reason, lacking[url] = NOT_INSTALLED, lack
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
             if text.endswith(LIST) and kind.name == "json":
                 text, options = _of_inner(url, text)
             reason = "" if text else "no_text"
             reason, text = (IN_LIST, "") if text.endswith(LIST) else (reason, text)
+            options = (("format", kind.name),) if kind.name in CODE else options
             if url in pages or (url in beside and _is_other(url, kind, text)):
                 reason = "not_a_chat"
         if reason or kind is None:
@@ -166,14 +231,24 @@ def _of_files(folder: str) -> FolderContents:
         group.stored[kind.name] += files.size(url)
     if not groups:
         url, reason = next(iter(left_out.items()))
-        msg = f"{folder} has no text: {url} is left out ({reason}){HINTS.get(reason, OTHERS)}"
+        cure = f"; {lacking[url]}" if url in lacking else HINTS.get(reason, OTHERS)
+        msg = f"{folder} has no text: {url} is left out ({reason}){cure}"
         raise PlanError(msg)
     root = posixpath.normpath(folder) if files.is_local(folder) else folder.rstrip("/")
     below = all(url.startswith(_prefix(root)) for url in keys)
     for path, key in _compact(root, keys) if below else keys.items():  # "../here/x" is listed as "x"
         groups[key].paths.append(path)
     ordered = sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text, g.options))
-    return FolderContents(ordered, left_out)
+    return FolderContents(ordered, left_out, lacking)
+
+
+def _lacking(kind: formats.Format) -> str:
+    """Return the sentence about a package that the reader of a built-in format needs and that is not installed."""
+    try:
+        kind.load()() if isinstance(kind.reader, str) else None
+    except NotInstalled as e:
+        return str(e)
+    return ""
 
 
 def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
@@ -245,10 +320,12 @@ def _read_by(folder: str, key: Key) -> set[str]:
     return {piece.url for part in docs.parts for piece in part.slices if piece.unread is None and piece.n_bytes}
 
 
-def _text_field(url: str, name: str) -> str:
+def _text_field(url: str, name: str, damaged: str = "text") -> str:
     """Return the field of a file that has the text, "text" if its format has no fields, or "" if there is none.
 
     The name of a field ends with LIST if most of the text is inside its lists.
+
+    - damaged: the result for a file that cannot be read; its reader states why.
     """
     kind = formats.FORMATS[name].load() if name in formats.FORMATS else None
     rows = kind if isinstance(kind, type) and issubclass(kind, JsonRecords) else None
@@ -260,7 +337,7 @@ def _text_field(url: str, name: str) -> str:
         else:
             values = _of_parquet(url) if name == "parquet" else _of_json(url)
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
-        return "text"  # the reader states what is wrong with the file
+        return damaged
     return _chosen(values)
 
 

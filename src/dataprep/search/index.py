@@ -38,7 +38,7 @@ from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.one_result import opened
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
-from dataprep.core.run.context import place_of, reserve
+from dataprep.core.run.context import context_of, place_of, reserve
 from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, need
@@ -325,6 +325,7 @@ def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifes
 
 def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[IndexShard]:
     """Write all shards; yield their entries in the manifest."""
+    context_of(runner).prepare(docs, work.out)
     generation, key = work.recipe.generation, work.recipe.key
     name = SHARDS if generation == 1 else f"{SHARDS}.g{generation}"
     out = work.files.url(name)

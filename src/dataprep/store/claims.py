@@ -132,6 +132,7 @@ class Heartbeats:
                             os.utime(files.path_of(url))
                     elif n % SPARSE == 0:
                         with contextlib.suppress(Exception):  # of any client: try again next time
+                            files.version(url)  # an error if another process took it over and removed it
                             files.write_bytes(url, this_process())
 
 

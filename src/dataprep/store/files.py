@@ -13,6 +13,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -29,7 +30,9 @@ from .newer import check_format
 from .remote import RemoteStream, answered, ask
 
 HASH_BLOCK = 1 << 20
+CHANGED = ("LastModified", "last_modified", "mtime", "updated", "created")  # names of a file's time, by store
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
+ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)  # or not allowed to be opened
 
 
 def is_local(url: str) -> bool:
@@ -53,8 +56,13 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 
 def join(url: str, *names: str) -> str:
-    """Return `url/name/...`; works on every kind of URL, unlike `Path`. Raises PlanError if `url` is empty."""
+    """Return `url/name/...`; works on every kind of URL, unlike `Path`.
+
+    Raises PlanError if `url` is empty, and NotInstalled if its store needs a package that is not installed.
+    """
     require(url, "the path of a folder is empty, which would mean the root folder; name one, such as out")
+    if not is_local(url):
+        remote.check_installed(url)
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 
@@ -279,6 +287,28 @@ def listdir(url: str) -> list[str]:
     return []
 
 
+def changed(folder: str) -> dict[str, float]:
+    """Return when each file of a folder was last changed, in seconds since 1970, by name; {} if there is no folder.
+
+    Files of a store that states no time are left out. A folder of a store is listed, which is one request per 1,000
+    files.
+    """
+    found: dict[str, float] = {}
+    if is_local(folder):
+        for name in listdir(folder):
+            with contextlib.suppress(OSError):  # removed since it was listed
+                found[name] = os.stat(path_of(join(folder, name))).st_mtime
+        return found
+    fs, path = fs_of(folder)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), answered(folder):
+        for one in fs.ls(path, detail=True):
+            time = next((one[name] for name in CHANGED if one.get(name)), None)
+            time = datetime.fromisoformat(time) if isinstance(time, str) else time
+            if time is not None:
+                found[name_of(one["name"])] = time.timestamp() if isinstance(time, datetime) else float(time)
+    return found
+
+
 def remove(url: str) -> None:
     """Delete a file, or a folder with everything in it; do nothing if it does not exist."""
     fs, path = fs_of(url)
@@ -300,8 +330,10 @@ def read(url: str) -> bytes:
     if is_local(url):
         with open_raw(url) as f:
             return f.read()
-    with _there(url):
+    try:
         return remote.read(url)
+    except ABSENT as e:
+        raise _absent(url, e) from e
 
 
 def open_raw(url: str) -> BinaryIO:
@@ -311,18 +343,14 @@ def open_raw(url: str) -> BinaryIO:
 
 def _opened(url: str, opened: Callable[[str], Any]) -> Any:
     """Return `opened(path)` for a local file, or a stream for a remote one."""
-    with _there(url):
-        return opened(os.fspath(regular(path_of(url)))) if is_local(url) else RemoteStream(url)
-
-
-@contextlib.contextmanager
-def _there(url: str) -> Iterator[None]:
-    """Raise ReadError if the `with` block finds no file at `url`, or may not open it."""
     try:
-        yield
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as e:
-        msg = f"cannot be opened ({e.strerror or e}); check the path"
-        raise ReadError(msg, url) from e
+        return opened(os.fspath(regular(path_of(url)))) if is_local(url) else RemoteStream(url)
+    except ABSENT as e:
+        raise _absent(url, e) from e
+
+
+def _absent(url: str, error: OSError) -> ReadError:
+    return ReadError(f"cannot be opened ({error.strerror or error}); check the path", url)
 
 
 @contextlib.contextmanager

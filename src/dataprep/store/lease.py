@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
-from dataprep.errors import DataprepError, InUse, PlanError
+from dataprep.errors import DataprepError, InUse, PlanError, taken
 
 from . import failure, newer
 from .atomic import full_disk_said
@@ -33,6 +33,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Check = Callable[[], None]
 NAME = ".dataprep-lease"
 OURS = (".dataprep-journal", "manifest.json", "recipe.json", "run.json")  # one of them is in a folder of results
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to another user's file
@@ -40,19 +41,28 @@ BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder
 
 
 @contextlib.contextmanager
-def all_held(folders: Iterable[str]) -> Iterator[None]:
+def all_held(folders: Iterable[str]) -> Iterator[Check]:
     """Hold the leases of several output folders inside the `with` block, as `held` does."""
     with contextlib.ExitStack() as stack:
-        for folder in sorted(set(folders)):
-            stack.enter_context(held(folder))
-        yield
+        checks = [stack.enter_context(held(folder)) for folder in sorted(set(folders))]
+
+        def check() -> None:
+            for one in checks:
+                one()
+
+        yield check
 
 
 def holder(folder: str) -> dict[str, str | int] | None:
-    """Return {"pid", "host"} of the process that holds the lease of a local folder; None if no process holds it.
+    """Return {"pid", "host"} of the process that holds the lease of a folder; None if no process holds it.
 
     Nothing is written.
     """
+    if _is_remote(folder):
+        from .remote_lease import holder_there
+
+        return holder_there(folder, NAME, STALE)
+    folder = folder.removeprefix("file://")
     path = os.path.join(folder, NAME)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
@@ -71,8 +81,11 @@ def holder(folder: str) -> dict[str, str | int] | None:
 
 
 @contextlib.contextmanager
-def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
+def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
+
+    Yields a function that raises InUse if another process has taken the lease since then, which is possible if this
+    process was suspended; `Work.commit` calls it before a new result becomes visible.
 
     Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does.
 
@@ -82,11 +95,11 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     (see `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
     """
     newer.refuse(folder)
-    if "://" in folder and not folder.startswith("file://"):
+    if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
-        with held_there(folder, NAME, STALE), clean_end(folder):
-            yield
+        with held_there(folder, NAME, STALE) as check, clean_end(folder):
+            yield check
         return
     if not anywhere:
         check_place(folder)
@@ -107,16 +120,21 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     beats.start()
     try:
         with clean_end(folder), failure.noted(home):
-            yield
+            yield functools.partial(_check, descriptor, os.path.join(home, NAME), folder)
     finally:
         done.set()
         beats.join()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, InUse):
+            _check(descriptor, os.path.join(home, NAME), folder)
             os.unlink(os.path.join(home, NAME))  # before the lock ends, so that nobody locks a name that is gone
         with contextlib.suppress(OSError):
             for new in made:
                 os.rmdir(new)  # unless something was written
         os.close(descriptor)
+
+
+def _is_remote(folder: str) -> bool:
+    return "://" in folder and not folder.startswith("file://")
 
 
 def sweep(folder: str) -> None:
@@ -203,6 +221,15 @@ def _lock(descriptor: int) -> bool | None:
     except OSError as e:
         return False if e.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES) else None
     return True
+
+
+def _check(descriptor: int, path: str, folder: str) -> None:
+    """Raise InUse unless `path` is the lease that this process opened, and names it."""
+    stated = _holder(descriptor)
+    if not os.path.exists(path) or not os.path.samestat(os.fstat(descriptor), os.stat(path)):
+        raise taken(folder, None)
+    if stated != _this_process():
+        raise taken(folder, stated.get("host"))
 
 
 def _this_process() -> dict[str, str | int]:

@@ -85,8 +85,21 @@ def write_table(
             ends.append(_write(f, schema, chain([second], islice(groups, n - 1))))
         second = next(groups, None)
     if len(ends) > 1:
-        with files.atomic(files.join(url, "index.parquet")) as f:
-            _write(f, schema.with_metadata({ENDS: " ".join(map(str, ends))}), iter(()))
+        write_index(url, schema, ends)
+
+
+def write_index(url: str, schema: pa.Schema, ends: Iterable[int]) -> None:
+    """Complete a table of several files in the folder `url`.
+
+    - ends: the last id in each file.
+    """
+    with files.atomic(index_of(url)) as f:
+        _write(f, schema.with_metadata({ENDS: " ".join(map(str, ends))}), iter(()))
+
+
+def index_of(url: str) -> str:
+    """Return the URL of the file that lists the files of a table that has several."""
+    return files.join(url, "index.parquet")
 
 
 def _regrouped(tables: Iterable[pa.Table], n: int) -> Iterator[pa.Table]:
@@ -124,6 +137,6 @@ def parts_of(url: str) -> list[tuple[str, int]]:
 
     Raises ReadError if the table is not complete.
     """
-    with files.open_arrow(files.join(url, "index.parquet")) as f:
+    with files.open_arrow(index_of(url)) as f:
         ends = map(int, (pq.read_schema(f).metadata or {})[ENDS].split())
         return [(part_of(url, number), last) for number, last in enumerate(ends)]

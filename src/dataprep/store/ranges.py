@@ -34,8 +34,16 @@ def is_url(folder: str | os.PathLike[str]) -> bool:
 
 
 def located(folder: Path | str, name: str) -> Path | str:
-    """Return the path of the file `name` in a folder, or, if the folder is a URL, its URL."""
-    return f"{folder.rstrip('/')}/{name}" if isinstance(folder, str) else folder / name
+    """Return the path of the file `name` in a folder, or, if the folder is a URL, its URL.
+
+    Raises NotInstalled, which names the folder, if the package for the URL is not installed.
+    """
+    if not isinstance(folder, str):
+        return folder / name
+    from . import remote
+
+    remote.check_installed(folder)
+    return f"{folder.rstrip('/')}/{name}"
 
 
 def read(url: str | os.PathLike[str], start: int = 0, stop: int | None = None) -> bytes:

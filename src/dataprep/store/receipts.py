@@ -29,6 +29,7 @@ from .checksum import stamped
 SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
 MOST_FILES = 64  # receipts of a finished result that stay files of their own
 PACKED = "packed.ndjson"
+RESTORES = "`dataprep verify DIR --repair PIPELINE` restores it"
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -52,7 +53,8 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
     always find a receipt.
 
-    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}.
+    - made: {"files": [URLs of the files, or of folders of files, that were written], ...}. A file that a task wrote may
+      be given as {"name": its URL, "size": ..., "hash": ...}, so that it is not read again.
     """
     stored = [one for url in made.get("files", []) for one in _stored(url, receipt)]
     record = {**made, "key": key, "files": stored}
@@ -60,8 +62,10 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 
-def _stored(url: str, receipt: str) -> list[dict[str, Any]]:
+def _stored(url: str | dict[str, Any], receipt: str) -> list[dict[str, Any]]:
     """Return the entry of a file, or those of the files in a folder."""
+    if isinstance(url, dict):
+        return [{**url, "name": _relative(url["name"], receipt)}]
     if not files.is_local(url) or not files.is_dir(url):
         try:
             size, digest = files.stored(url)
@@ -112,6 +116,9 @@ def stated(record: Any, receipt: str, *lists: str) -> dict[str, Any]:
     lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
     of_files = lists_of[0] if isinstance(lists_of[0], list) else [None]
     named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in of_files)
+    if record is None and files.name_of(receipt) == PACKED:
+        msg = f"lines of {receipt} have changed since they were written; {RESTORES}"
+        raise CorruptShard(msg)
     if not named or not all(isinstance(one, list) for one in lists_of):
         msg = f"{receipt} must be a receipt that dataprep wrote; remove it and run again"
         raise CorruptShard(msg)
@@ -148,10 +155,15 @@ def _packed(url: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
         stated, *lines = f.read().split(b"\n")
         if stated != b"%d" % (len(lines) - 1):
             yield url, None
+        names = set[str]()
         for line in lines[:-1]:
             try:
                 record = files.parsed(orjson.loads(line).encode(), url, checksum=True)
-                yield files.join(url.rpartition("/")[0], record.pop("receipt")), record
+                name = record.pop("receipt")
+                yield files.join(url.rpartition("/")[0], name), record
+                if name in names:
+                    yield url, None
+                names.add(name)
             except (ValueError, AttributeError, CorruptShard):  # noqa: PERF203 - the other lines are used
                 yield url, None
 

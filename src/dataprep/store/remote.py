@@ -15,11 +15,12 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, cast
 
 import xxhash
 
-from dataprep.errors import PlanError, ReadError, Transient
+from dataprep.errors import NotInstalled, PlanError, ReadError, Transient
 
 SUMS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss"}  # stores that state a checksum
 # Of the system and of fsspec, whose FSTimeoutError is a TimeoutError since Python 3.11.
@@ -47,13 +48,40 @@ def fs_of(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a remote URL, and the path in it. Raises PlanError if no package can open it."""
     import fsspec  # with asyncio, it takes a twentieth of a second to load
 
+    check_installed(url)
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url, use_listings_cache=False))
-    except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
-        extra = EXTRAS.get(protocol(url))
-        install = f"pip install 'dataprep-lm[{extra}]'" if extra else "use pip for that"
-        msg = f"{url} cannot be reached: {e}; {install if isinstance(e, ImportError) else 'check the URL'}"
+    except ImportError as e:
+        raise _not_installed(url, e) from e
+    except ValueError as e:  # an unknown protocol
+        msg = f"{url} cannot be reached: {e}; check the URL"
         raise PlanError(msg) from e
+
+
+def check_installed(url: str) -> None:
+    """Raise NotInstalled if the package for a remote URL is not installed; the error names the URL and the extra.
+
+    `files.join` and `ranges.located` call it with the URL of a folder, which the user knows, before they add a name.
+    """
+    with contextlib.suppress(ValueError):  # an unknown protocol
+        try:
+            _kind_of(protocol(url))
+        except ImportError as e:
+            raise _not_installed(url, e) from e
+
+
+@cache
+def _kind_of(name: str) -> Any:
+    """Return the class of the file systems of a protocol."""
+    import fsspec
+
+    return fsspec.get_filesystem_class(name)
+
+
+def _not_installed(url: str, error: ImportError) -> NotInstalled:
+    extra = EXTRAS.get(protocol(url))
+    install = f"pip install 'dataprep-lm[{extra}]'" if extra else "use pip for that"
+    return NotInstalled(f"{url} cannot be reached: {error}; {install}")
 
 
 def protocol(url: str) -> str:
@@ -123,6 +151,8 @@ class RemoteStream(io.RawIOBase):
     is for as many bytes as the requests before it, up to MOST. No more than twice the bytes that are read and FEW bytes
     per jump are therefore fetched.
     """
+
+    stream: Any = None  # until the file is open
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -194,7 +224,8 @@ class RemoteStream(io.RawIOBase):
     def close(self) -> None:
         """Close the stream."""
         self.held = b""
-        self.stream.close()
+        if self.stream is not None:
+            self.stream.close()
         super().close()
 
 

@@ -10,12 +10,13 @@ difference of two times of the store: the clocks of machines are not compared.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
-from dataprep.errors import DataprepError, InUse, ReadError
+from dataprep.errors import DataprepError, InUse, ReadError, taken
 
 from . import files
 from .claims import Heartbeats, is_gone, listed, this_process
@@ -23,8 +24,8 @@ from .remote import NETWORK
 
 
 @contextlib.contextmanager
-def held_there(folder: str, name: str, stale: float) -> Iterator[None]:
-    """Hold the lease of a remote folder inside the `with` block.
+def held_there(folder: str, name: str, stale: float) -> Iterator[Callable[[], None]]:
+    """Hold the lease of a remote folder inside the `with` block; yield a function as `lease.held` does.
 
     - name: the name of the object, without its number.
     - stale: the seconds without a heartbeat after which a process on another machine is considered dead.
@@ -34,9 +35,24 @@ def held_there(folder: str, name: str, stale: float) -> Iterator[None]:
     mine = _acquired(folder, name, stale)
     try:
         with Heartbeats() as beats, beats.of(mine):
-            yield
+            yield lambda: _check(folder, name, mine)
     finally:
         files.remove(mine)
+
+
+def holder_there(folder: str, name: str, stale: float) -> dict[str, str | int] | None:
+    """Return {"pid", "host"} of the process that holds the lease of a remote folder; None if no process holds it.
+
+    Nothing is written: the age of a lease is its time by the store, compared with the clock of this machine.
+
+    - name, stale: as in `held_there`.
+    """
+    for one, changed in files.changed(folder).items():
+        if one.startswith(f"{name}.") and time.time() - changed < stale:
+            named = _content(files.join(folder, one))
+            if named and not is_gone(named):
+                return {"pid": named.get("pid", "?"), "host": _host(named)}
+    return None
 
 
 def _acquired(folder: str, name: str, stale: float) -> str:
@@ -45,7 +61,7 @@ def _acquired(folder: str, name: str, stale: float) -> str:
         before = _leases(folder, name)
         for url in before:
             _refuse_live(folder, url, stale)
-        number = max((int(url.rpartition(".")[2]) for url in before), default=0) + 1
+        number = max(map(_number, before), default=0) + 1
         mine = files.join(folder, f"{name}.{number}")
         if not files.create(mine, this_process()):
             _refuse_live(folder, mine, stale)
@@ -63,6 +79,17 @@ def _acquired(folder: str, name: str, stale: float) -> str:
     for url in before:
         files.remove(url)
     return mine
+
+
+def _check(folder: str, name: str, mine: str) -> None:
+    """Raise InUse unless the lease `mine` is there and no other process has created a later one."""
+    last = max(_leases(folder, name), key=_number, default="")
+    if last != mine:
+        raise taken(folder, _content(last).get("machine") if last else None)
+
+
+def _number(url: str) -> int:
+    return int(url.rpartition(".")[2])
 
 
 def _leases(folder: str, name: str) -> dict[str, object]:
@@ -98,6 +125,10 @@ def _refuse_live(folder: str, url: str, stale: float) -> None:
 
 
 def _in_use(folder: str, named: Mapping[str, Any]) -> InUse:
-    host = str(named.get("machine", "?")).partition(" ")[0]
-    msg = f"{folder} is in use by pid {named.get('pid', '?')} on host {host}; "
+    msg = f"{folder} is in use by pid {named.get('pid', '?')} on host {_host(named)}; "
     return InUse(msg + "wait until it is done, or choose another folder")
+
+
+def _host(named: Mapping[str, Any]) -> str:
+    """Return the host name of the process that a lease names."""
+    return str(named.get("machine", "?")).partition(" ")[0]

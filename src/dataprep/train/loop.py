@@ -111,7 +111,7 @@ def train(
             return _train(run, stop_at, watchers, quiet=quiet or not world.is_first, plot=plot)
 
 
-def _alone_in(out: str, world: World) -> AbstractContextManager[None]:
+def _alone_in(out: str, world: World) -> AbstractContextManager[object]:
     """Hold the lease of the output folder (first process only); SIGTERM ends the block like Ctrl-C."""
     return lease.held(out) if world.is_first else clean_end(out)
 

@@ -12,7 +12,7 @@ import numpy as np
 from dataprep.errors import redacted
 from dataprep.store.key import class_name
 
-from .stage import Stage, masks
+from .stage import Stage
 
 READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
 LABEL_CHARS = 60
@@ -31,7 +31,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
         "version": stage.VERSION,
         "fields": {f.name: stated(getattr(stage, f.name)) for f in fields(stage) if f.repr} if printed else {},
         "only_drops": bool(stage.only_drops),
-        **({"masks": True} if masks(stage) else {}),
+        **({"masks": True} if stage.masks else {}),
         **({} if printed else {"shown": stated(repr(stage))}),
     }
 

@@ -31,6 +31,7 @@ class Declared:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
+    masks: ClassVar[bool] = False
     given_in: str  # the working folder in which the object was created, to which its relative paths refer
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
@@ -81,6 +82,11 @@ class Stage(Declared):
 
     compiled: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        """Set `masks`: whether a subclass masks private data in quoted texts, so that `masked` must be called."""
+        super().__init_subclass__()
+        cls.masks = cls.masked is not Stage.masked
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents that are kept; pass every other document to `stats.drop` with a reason.
 
@@ -121,15 +127,6 @@ class Stage(Declared):
 def n_hidden(stages: Sequence[Any]) -> int:
     """Return the number of stages up to and including the last one with `hides` (private input); 0 if there is none."""
     return max((n for n, stage in enumerate(stages, 1) if stage.hides), default=0)
-
-
-def masks(stage: Any) -> bool:
-    """Return whether a Stage, or its class, masks private data in quoted texts, so that `masked` must be called.
-
-    The result is False for an Estimator.
-    """
-    kind = stage if isinstance(stage, type) else type(stage)
-    return getattr(kind, "masked", Stage.masked) is not Stage.masked
 
 
 @dataclass(frozen=True, kw_only=True)

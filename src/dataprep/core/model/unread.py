@@ -2,7 +2,8 @@
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
 `attachment`, `not_a_chat`, `empty` and `unreadable`. When the other files are read later, rows are added for files that
-are `empty` (without records), `unreadable` or `quarantined` (a worker was killed twice while reading them). Rows are
+are `empty` (without records), `unreadable` or `quarantined` (a worker was killed twice while reading them), and for
+members of archives (`encrypted`, or `not_installed`: a package that their reader needs). Rows are
 also added for archives with records that were dropped because they are broken (`damaged`), differ from their digests
 (`bad_digest`) or are divided into segments (`segmented`). The table exists only if it has rows. Files that turn out to
 be bad during reading count towards `Dataset.max_bad_files`.

@@ -87,6 +87,10 @@ class Wanted:
     again: str | None = None
 
 
+def _nothing() -> None:
+    """Check nothing: a nested folder has no lease of its own."""
+
+
 @dataclass
 class Work(Generic[T]):
     """The work on the next result of an output folder.
@@ -98,6 +102,7 @@ class Work(Generic[T]):
         opened: a function that opens the finished result in a folder.
         earlier: the folders of earlier results whose finished parts may be kept.
         result: the finished result; None if work remains.
+        held: a function that raises InUse if another process has taken the lease of the folder.
     """
 
     out: str
@@ -107,6 +112,7 @@ class Work(Generic[T]):
     opened: Callable[[str], T]
     earlier: Sequence[Folder] = ()
     result: T | None = None
+    held: lease.Check = _nothing
 
     @property
     def finished(self) -> T:
@@ -141,7 +147,8 @@ class Work(Generic[T]):
             check: a function that is called after all files are written and before the result changes. It receives the
                 folder, and the paths in it that will be replaced or removed; an exception from it aborts the commit.
 
-        Raises StaleOutput if documents of an input Dataset were forgotten after the work began.
+        Raises StaleOutput if documents of an input Dataset were forgotten after the work began, and InUse if another
+        process has taken over the folder.
         """
         if len(np.setdiff1d(forget_list.wanted(self.wanted.inputs), self.wanted.forgotten)):
             msg = f"documents of the input were forgotten while {self.out} was being written; run again without them"
@@ -155,6 +162,7 @@ class Work(Generic[T]):
             folder = Folder(self.out)
             gone = [*_stale(folder, manifest), MANIFEST, RECIPE, RECEIPTS]
             check(self.out, gone + _steps_but(folder, self.recipe.keeps))
+        self.held()
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
         _settle(self.out)
@@ -197,14 +205,14 @@ class Output(Generic[T]):
                 lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
             return
-        with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
+        with contextlib.nullcontext(_nothing) if self.nested else lease.all_held([self.url, *self.inside]) as held:
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
             if found is not None:
                 self._remove_begun(wanted)
             earlier = self._prepare(wanted, replace=replace) if found is None else ()
             with self._old_result_said(wanted):
-                yield self._work(wanted, found, earlier)
+                yield dataclasses.replace(self._work(wanted, found, earlier), held=held)
 
     @contextlib.contextmanager
     def _old_result_said(self, wanted: Wanted) -> Iterator[None]:

@@ -14,7 +14,7 @@ import xxhash
 from ..model import batch as B
 from ..model.dataset import Dataset
 from ..model.describe import READ, stated
-from ..model.stage import Stage, masks
+from ..model.stage import Stage
 from ..model.stats import Stats
 from ..model.tables import Unread
 from ..model.unread import UnreadFiles, without_names
@@ -59,7 +59,7 @@ class Account:
 
         - label: the stage's name in statistics.
         """
-        self.fits.append(stated({**getattr(stage, "facts", {}), "stage": label}))
+        self.fits.append({**getattr(stage, "facts", {}), "stage": label})
 
     def then(self, stage: Stage, label: str) -> None:
         """Add a stage to those that are still to be applied to the documents."""
@@ -73,7 +73,7 @@ class Account:
         if stage.hides:
             self.earlier, self.saved = [stats.hidden() for stats in self.earlier], []
             self.unread = without_names(self.unread)
-        elif masks(stage):
+        elif stage.masks:
             self.earlier = [Stats([one.quoted(stage.masked) for one in stats]) for stats in self.earlier]
 
     def close(self, work: Work[Dataset], records: Iterable[Mapping[str, Any]]) -> Manifest:
@@ -106,7 +106,7 @@ class Account:
             shards=tuple(shards),
             stats=stats.to_json(),
             saved=self.saved,
-            fits=self.fits,
+            fits=stated(self.fits),
             unread=rows.table,
             made_with={"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
         )

@@ -24,9 +24,7 @@ from dataprep.store import files
 from ..model.dataset import Dataset
 from ..model.ledger import Ledger
 from ..model.part import Part
-from .queue_runner import Queue
-from .ray_runner import Ray
-from .runner import WORKER_BYTES, Local, Runner, memory_of, runner_of
+from .runner import WORKER_BYTES, Runner, memory_of, runner_of
 from .trial import Reserved, Trial
 
 T = TypeVar("T")
@@ -69,16 +67,11 @@ class Context:
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
 
-    def start(self) -> None:
-        """Begin in the background the work that a Local must do before its first task."""
-        if isinstance(self.runner, Local):
-            self.runner.start()
-
-    def check_nodes(self, docs: Dataset, out: str) -> None:
-        """Check that all nodes of a Ray cluster can read documents and write into a folder. Raises PlanError if not."""
-        first = next((piece.url for part in docs.parts for piece in part.slices), None)
-        if isinstance(self.runner, Ray) and self.trial is None and first is not None:
-            self.runner.check_nodes(out, first)
+    def prepare(self, docs: Dataset, out: str) -> None:
+        """Let the Runner do its work before the first task, if it has any; see `Runner`."""
+        prepare = getattr(self.runner, "prepare", None)
+        if prepare is not None and self.trial is None:
+            prepare([part.slices[0].url for part in docs.parts if part.slices], out)
 
     @property
     def ledgers(self) -> Callable[[Part], list[Ledger]]:
@@ -126,8 +119,8 @@ def sees_all(runner: Runner) -> bool:
 
 def place_of(out: str, runner: Runner | None) -> str:
     """Return the folder `out`; an absolute path if workers may be on other machines with other working folders."""
-    is_apart = isinstance(context_of(runner).runner, (Ray, Queue)) and files.is_local(out)
-    return os.path.abspath(files.path_of(out)) if is_apart else out
+    is_apart = getattr(context_of(runner).runner, "has_other_machines", False)
+    return os.path.abspath(files.path_of(out)) if is_apart and files.is_local(out) else out
 
 
 def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:

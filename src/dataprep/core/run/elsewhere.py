@@ -14,9 +14,11 @@ import cloudpickle
 import numpy as np
 import pyarrow as pa
 
+from dataprep.errors import DataprepError
 from dataprep.store import files
 
 NUMBA = version("numba")  # which compiles the kernels, and takes half a second to import
+SAME = "install the same versions there, or pass runtime_env="
 STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
 
@@ -61,7 +63,7 @@ def objection(theirs: dict[str, str], path: Sequence[str], folder: str, probe: s
         read: the URL of a file that tasks read.
     """
     if differ := difference(theirs):
-        return f"has {differ}; install the same versions there, or pass runtime_env="
+        return f"has {differ}; {SAME}"
     enter(path, folder)
     out = probe.rpartition("/")[0]
     try:
@@ -69,12 +71,22 @@ def objection(theirs: dict[str, str], path: Sequence[str], folder: str, probe: s
             return f"has no folder {out}; pass an out that all nodes see, such as a folder on NFS or s3://bucket/out"
         files.create(probe, probe.encode())
     except Exception as e:  # noqa: BLE001 - of any client
-        return f"cannot write into {out} ({type(e).__name__}: {e}); check the credentials and permissions there"
+        return f"cannot write into {out}{_why(e, probe)}"
     try:
+        if not files.exists(read):
+            return f"has no file {read}; pass files that all nodes see"
         files.size(read)
     except Exception as e:  # noqa: BLE001 - of any client
-        return f"cannot read the input ({type(e).__name__}: {e}); pass files that all nodes see"
+        return f"cannot read the input {read}{_why(e, read)}"
     return ""
+
+
+def _why(error: Exception, url: str) -> str:
+    """Return the rest of a sentence: what an error says of the file `url`, and advice if it gives none itself."""
+    said = str(error).removeprefix(f"{url}: ")
+    if isinstance(error, DataprepError):
+        return f": {said}"
+    return f" ({type(error).__name__}: {said}); check the credentials and permissions there"
 
 
 def name_of(task: bytes) -> str:

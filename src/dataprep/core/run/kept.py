@@ -14,7 +14,7 @@ from dataprep.store.key import key
 from ..model.dataset import Dataset, open_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
-from ..model.stage import Stage, masks
+from ..model.stage import Stage
 from ..output.commit import Output, Wanted
 from ..output.layout import Folder
 from ..output.state import DATASET, Recipe
@@ -30,7 +30,7 @@ def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Co
     moved or changed.
     """
     made, kept = done.sealed, Folder(str(done.url)).kept
-    masking = [stage for stage in stages if isinstance(stage, Stage) and masks(stage)]
+    masking = [stage for stage in stages if isinstance(stage, Stage) and stage.masks]
     described = [describe(stage, label) for stage, label in zip(masking, labels_of(masking), strict=True)]
     recipe = Recipe(kind=DATASET, key=key((made.key, "dropped", masking)), forgotten=made.forgotten, stages=described)
     if kept.readable is not None and recipe.is_same(kept.recipe):

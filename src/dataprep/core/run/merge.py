@@ -100,8 +100,8 @@ def _ordered(spills: list[Spill], table: Any, sizes: Any) -> Iterator[Any]:
 class SplitSections(Pass[int]):
     """Divide one section of `found` into the sections of one file of `split`; a subclass names the folder.
 
-    The rows have a field "section", the number of their section in `split`. If the width is 2, the rows are headers,
-    each with a payload of as many eight-byte words as its field "words" states.
+    Unless a subclass defines `sections_of`, the rows have a field "section", the number of their section in `split`. If
+    the width is 2, the rows are headers, each with a payload of as many eight-byte words as its field "words" states.
 
     Attributes:
         found: the files to divide.
@@ -124,8 +124,12 @@ class SplitSections(Pass[int]):
         first, last = self.split.cuts(item)
         with spill_to(url, self.split.width * (last - first)) as spill:
             for rows, words in self._blocks(item):
-                spill.write(in_sections(rows["section"] - np.uint32(first), rows, words, last - first))
+                spill.write(in_sections(self.sections_of(rows, item), rows, words, last - first))
         return {}
+
+    def sections_of(self, rows: Any, item: int) -> npt.NDArray[Any]:
+        """Return the number of the section of each row, counted from the first one in section `item` of `found`."""
+        return np.asarray(rows["section"] - np.uint32(self.split.cuts(item)[0]))
 
     def _blocks(self, item: int) -> Iterator[tuple[Any, Any]]:
         """Yield the rows of a section and their payloads (None if the width is 1), about MERGE_BYTES at a time."""
@@ -191,18 +195,19 @@ def merged(
 
 def split(
     runner: Runner, found: ShuffleFiles, n: int, task: type[SplitSections], dtype: np.dtype[Any], out: str, key: str,
-    label: str,
+    label: str, **more: Any,
 ) -> ShuffleFiles:  # fmt: skip
     """Divide the sections of shuffle files, so that there are `n`; return the new files, or `found` if it has `n`.
 
     - task: the subclass of SplitSections, which names the folder.
     - dtype: the type of a row.
     - out, key, label: as in `merged`.
+    - more: further fields of the task.
     """
     if n == found.n:
         return found
     url = task.url(out, 0)[:-5]
     start = found.start + found.groups * found.slices if url == found.url else 0
     to = ShuffleFiles(url, 1, n, found.width, found.n, start)
-    list(runner.map(task(out, key, found, to, dtype), range(found.n), label))
+    list(runner.map(task(out, key, found, to, dtype, **more), range(found.n), label))
     return to

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, chain
 from typing import Any, ClassVar, Generic, TypeVar
 
-from dataprep.store import files, receipts
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.store import files, parquet, receipts
 from dataprep.store.key import key as key_of
 
+from ..model import tables
 from ..model.part import Part
 from ..output.owned import discard
+from .runner import Runner
 
 T = TypeVar("T")
 
@@ -87,6 +94,71 @@ class Pass(Generic[T]):
         If other files are written in addition to `url`, the field "files" must list their URLs.
         """
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class WriteTable(Pass[int]):
+    """Write one file of an Estimator's table; a subclass defines `rows`.
+
+    Attributes:
+        table: the URL of the table.
+        sections: the number of sections of rows. No id in a section is less than those in the section before it.
+        n_files: the number of files of the table; each has the rows of adjacent sections. The receipts are in `folder`.
+    """
+
+    folder = "table"
+    noun = "file"
+    schema: ClassVar[pa.Schema]
+
+    table: str
+    sections: int
+    n_files: int = 1
+
+    def rows(self, section: int) -> Iterable[pa.RecordBatch | pa.Table]:
+        """Yield the rows of a section, with the columns of `schema`; each table has the ids after the one before."""
+        raise NotImplementedError
+
+    def __call__(self, item: int) -> dict[str, Any]:
+        """Write file number `item`, unless it has a valid receipt; return the receipt."""
+        url = parquet.part_of(self.table, item)
+        made = partial(self.write, url, item)
+        return receipts.once(self.url_of(item) + ".json", self.key, made)
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write file number `item` to `url`; return {"files": [url], "last": the last id in it, or 0}."""
+        last = [0]
+
+        def noted() -> Iterator[pa.RecordBatch | pa.Table]:
+            for rows in self._of(item):
+                last[0] = max(last[0], pc.max(rows.column("id")).as_py() or 0)
+                yield rows
+
+        tables.write_rows(url, self.schema, noted(), 1 << 32)
+        return {"files": [url], "last": last[0]}
+
+    def _of(self, item: int) -> Iterator[pa.RecordBatch | pa.Table]:
+        low, high = (end * self.sections // self.n_files for end in (item, item + 1))
+        return chain.from_iterable(map(self.rows, range(low, high)))
+
+    def run(self, runner: Runner, n_rows: int, label: str) -> list[Any]:
+        """Write the table: in this process if it fits into one file, else by a task per file; return its files.
+
+        - n_rows: the number of rows of all sections.
+        - label: the title of the progress bar.
+        """
+        n = min(self.sections, -(-n_rows // (tables.VERDICT_ROWS * parquet.FILE_GROUPS)))
+        if n <= 1:
+            tables.write_rows(self.table, self.schema, self._of(0))
+            return [self.table]
+        wanted = [parquet.part_of(self.table, number) for number in range(n)]
+        names = set(map(files.name_of, wanted))
+        for old in files.expand(self.table) if files.is_dir(self.table) else [self.table]:  # of an earlier table
+            if files.name_of(old) not in names:
+                discard(old)
+        made = list(runner.map(replace(self, n_files=n), range(n), label))
+        parquet.write_index(self.table, self.schema, accumulate((one["last"] for one in made), max))
+        written = [{**one["files"][0], "name": url} for one, url in zip(made, wanted, strict=True)]
+        return [*written, parquet.index_of(self.table)]
 
 
 def table_once(

@@ -160,13 +160,11 @@ class Plan:
             raise PlanError(msg)
 
     def prepare(self, context: Context) -> None:
-        """Save the hashes of the input files for later runs; check the nodes, and compile kernels for many workers."""
+        """Save the hashes of the input files for later runs; prepare the Runner; compile kernels for many workers."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
-        context.check_nodes(self.docs, self.out)
+        context.prepare(self.docs, self.out)
         if context.workers == 1:
             return
-        if len(self.docs.parts) > 1:
-            context.start()
         for reader in dict.fromkeys(part.reader for part in self.docs.parts):
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):

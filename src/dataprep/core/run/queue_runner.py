@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import cloudpickle
 
@@ -66,6 +66,7 @@ class Queue:
     folder: str
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
+    has_other_machines: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", queue_folder(self.folder))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import platform
+import socket
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import cloudpickle
 
@@ -20,12 +21,13 @@ from dataprep.store.progress import track
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .elsewhere import difference, enter, objection, versions
+from .elsewhere import SAME, difference, enter, objection, versions
 from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+PROBE = ".dataprep-node."  # begins the names of files that nodes write, which have the form of unfinished files
 ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
 
@@ -54,6 +56,7 @@ class Ray:
     max_retries: int = field(default=ATTEMPTS - 1, kw_only=True)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
+    has_other_machines: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
@@ -68,10 +71,11 @@ class Ray:
         there = self._ray().cluster_resources()
         return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))
 
-    def check_nodes(self, out: str, read: str) -> None:
-        """Check on every node of the cluster that it can do tasks that write into the folder `out`.
+    def prepare(self, urls: Sequence[str], out: str) -> None:
+        """Check on every node of the cluster that it can do tasks.
 
-        - read: the URL of a file that tasks read.
+        - urls: a file that each part of the input reads; the first one is tried.
+        - out: the folder into which tasks write.
 
         Raises PlanError if a node has other versions, or cannot read the files, or if what it writes into `out` does
         not appear there for this process.
@@ -81,27 +85,23 @@ class Ray:
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         asked = {}
         try:
-            for node in _alive(ray):
+            for node in _alive(ray) if urls else ():
                 if all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
-                    probe = files.join(out, f".dataprep-node-{uuid.uuid4().hex}")
+                    probe = f"{PROBE}{uuid.uuid4().hex[:12]}.tmp"
                     on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    sent = remote.options(scheduling_strategy=on).remote(versions(), sys.path, here(), probe, read)
-                    asked[probe] = node, sent
-            for probe, (node, sent) in asked.items():
-                try:
-                    why = ray.get(sent, timeout=ANSWER)
-                except ray.exceptions.RayError as e:
-                    if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
-                        continue
-                    why = f"does not answer ({type(e).__name__}: {str(e).strip().splitlines()[-1]}); check the cluster"
-                if not why and files.name_of(probe) not in listed(out):
-                    why = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
-                if why:
-                    msg = f"the Ray node {node['NodeManagerHostname']} {why}"
+                    given = versions(), sys.path, here(), files.join(out, probe), urls[0]
+                    asked[probe] = node, remote.options(scheduling_strategy=on).remote(*given)
+            told = {probe: _told(ray, node, sent) for probe, (node, sent) in asked.items()}
+            seen = listed(out)
+            other = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
+            for probe, why in told.items():
+                if why or (why == "" and probe not in seen):
+                    msg = f"the Ray node {asked[probe][0]['NodeManagerHostname']} {why or other}"
                     raise PlanError(msg)
         finally:
-            for probe in asked:
-                files.remove(probe)
+            for name in listed(out):
+                if name.startswith(PROBE):  # or it was left by a run that was killed here
+                    files.remove(files.join(out, name))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -113,10 +113,16 @@ class Ray:
     def _ray(self) -> Any:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
-            ray.init(
-                address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env), include_dashboard=False,
-                log_to_driver=False, logging_level="error",
-            )  # fmt: skip
+            try:
+                _check_address(self.address or "")
+                ray.init(
+                    address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env),
+                    include_dashboard=False, log_to_driver=False, logging_level="error",
+                )  # fmt: skip
+            except (OSError, ValueError, RuntimeError) as e:  # no connection, no such address, other versions
+                at, said = self.address or "this machine", " ".join(str(e).split())
+                msg = f"no Ray cluster at {at} ({said}); check the address and the versions of Ray and Python there"
+                raise PlanError(msg) from e
         return ray
 
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
@@ -155,6 +161,29 @@ class Ray:
         finally:  # after an error or a stop, no task writes any more when this has ended
             if busy:
                 ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
+
+
+def _check_address(address: str) -> None:
+    """Raise OSError if nobody listens at the port of an address, which Ray would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def _told(ray: Any, node: dict[str, Any], sent: Any) -> str | None:
+    """Return why a node could not do the tasks of a run; "" if it could, None if the cluster has lost it since.
+
+    - sent: the reference of the task `objection` on this node.
+    """
+    try:
+        return str(ray.get(sent, timeout=ANSWER))
+    except ray.exceptions.RayError as e:
+        if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
+            return None
+        said = str(e).strip().splitlines()[-1]
+        if isinstance(e, ray.exceptions.RayTaskError):  # dataprep, or what it imports, is missing there
+            return f"cannot run dataprep ({said}); {SAME}"
+        return f"does not answer ({type(e).__name__}: {said}); check the cluster"
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:
@@ -212,7 +241,7 @@ def _work_elsewhere(
     enter(path, folder)
     try:
         differ = difference(theirs)
-        require(not differ, f"{platform.node()} has {differ}; install the same versions there, or pass runtime_env=")
+        require(not differ, f"{platform.node()} has {differ}; {SAME}")
         if apart is None:
             return work(task, item), None
         own = kept(apart, lambda: apart)  # the process is reused by later tasks

@@ -51,7 +51,12 @@ AHEAD = 32  # results per worker that may wait for an earlier, slower task
 class Runner(Protocol):
     """Interface of Runners, which call a task for every item of a pipeline's work, in this or in other processes.
 
-    A custom Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
+    A custom Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`. Two more
+    members are optional:
+
+    - `prepare(urls, out)`: a method that a run calls before its first task, with the URL of a file that each part of
+      the input reads, and the folder into which tasks write. It raises PlanError if the workers cannot use them.
+    - `has_other_machines`: True if workers may be on other machines, so that a relative `out` is made absolute.
     """
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
@@ -207,10 +212,15 @@ class Local:
             return Serial().map(task, items, label)  # one item gains nothing from another process
         return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
 
-    def start(self) -> None:
-        """Start the server of the processes in the background, if this system has one; the first task also does so."""
-        guard()
-        start_server()
+    def prepare(self, urls: Sequence[str], out: str) -> None:  # noqa: ARG002 - the processes see the same files
+        """Start the server of the processes in the background, if they will be used; the first task also does so.
+
+        - urls: a file that each part of the input reads.
+        - out: the folder into which tasks write.
+        """
+        if self.workers > 1 and len(urls) > 1:
+            guard()
+            start_server()
 
     def map_pickled(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
         """Yield the results of a task that cloudpickle serialised, in item order."""

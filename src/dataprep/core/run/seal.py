@@ -24,7 +24,7 @@ from ..model.dataset import Dataset
 from ..model.describe import FORGET
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed, ShardWriter
-from ..model.stage import masks, n_hidden
+from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
 from ..model.tables import without_columns
 from ..model.unread import without_names
@@ -173,7 +173,7 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     last, first = _n_unnamed(len(stats), stages), len(stats) - len(stages)
     quoted = [replace(one, examples={}) if one.name == FORGET else one for one in stats]
     for n, stage in enumerate(stages, first + 1):
-        if masks(stage):
+        if stage.masks:
             quoted[:n] = [one.quoted(stage.masked) for one in quoted[:n]]
     shown = (one.quoted(list) for one in quoted)
     return Stats([one.hidden() if i < last else one for i, one in enumerate(shown)])

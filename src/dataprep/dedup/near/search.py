@@ -13,15 +13,13 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
 from dataprep.core.run import merge
@@ -44,13 +42,13 @@ from .reuse import parts_to_hash, sibling_steps
 from .similarity import MatchRule
 from .sketch import Sketch
 from .stored_shingles import SHINGLES, with_shares
-from .verify import VERDICT, MergeVerdicts, SplitVerdicts, VerifyPartition
+from .verify import VERDICT, MergeVerdicts, SplitVerdicts, VerifyPartition, WriteVerdicts
 
 log = logging.getLogger("dataprep")
 
 GROUP_BYTES = 32 << 20  # verdicts of a group of parts, if all candidates are dropped; they are ordered at once
 MAX_GROUPS = 256  # sections of the many files of verdicts
-TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts)
+TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts, WriteVerdicts)
 GATHERED = (GatherCandidates.folder, MergeGathered.folder)
 INDEX = ("index.json", KEYS, HashDocuments.folder, *GATHERED)
 FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "skipped", "dropped")
@@ -146,9 +144,12 @@ class DuplicateSearch:
         found = merged(self.runner, found, MergeVerdicts, self.out, self.key, f"{self.name}: merge verdicts")
         label = f"{self.name}: divide verdicts"
         found = split(self.runner, found, n_groups, SplitVerdicts, VERDICT, self.out, self.key, label)
-        write_verdicts(url, self._in_order(found))
         totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
-        return {**index, "files": [url], **totals}
+        homes = (*(old.given for old in self.older), None)
+        reasons = self.reason, self.reason_in_older or self.reason
+        write = WriteVerdicts(self.out, self.key, url, found.n, found=found, homes=homes, reasons=reasons)
+        written = write.run(self.runner, totals["dropped"], f"{self.name}: write verdicts")
+        return {**index, "files": written, **totals}
 
     def _make_index(self, key: str) -> dict[str, Any]:
         """Hash, match, cluster and gather: everything that does not depend on the threshold."""
@@ -202,26 +203,6 @@ class DuplicateSearch:
             if any(item.found is None and not item.lent for item in own):
                 log.warning("%s has no stored keys that can be reused; its documents are hashed now", old.given)
             at += len(own)
-
-    def _in_order(self, found: ShuffleFiles) -> Iterator[pa.RecordBatch]:
-        """Yield the verdicts of all partitions together, in order of ids, one group of parts at a time."""
-        homes = pa.array([*(old.given for old in self.older), None], pa.string())
-        for group in range(found.n):
-            rows = np.concatenate([np.zeros(0, VERDICT), *found.read(group, group + 1, VERDICT)])
-            rows = rows.take(np.argsort(rows["id"]))
-            home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
-            in_older = rows["origin"] < len(self.older)
-            reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
-            alone = rows["duplicate_of"] == NOBODY  # with keep="none", the first of the copies
-            kept, similarity = pa.array(rows["duplicate_of"], mask=alone), pa.array(rows["similarity"], mask=alone)
-            yield new_rows(
-                VERDICTS,
-                id=rows["id"],
-                reason=reason,
-                duplicate_of_dataset=home,
-                duplicate_of=kept,
-                similarity=similarity,
-            )
 
 
 def index_in(folder: str, key: str) -> dict[str, Any] | None:

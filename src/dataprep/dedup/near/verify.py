@@ -11,16 +11,17 @@ allow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from dataprep.core.model.tables import NOBODY
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows
 from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
-from dataprep.core.run.passes import Pass
+from dataprep.core.run.passes import Pass, WriteTable
 from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import SpilledRows, spill_to
 from dataprep.unicode.text import I64
@@ -90,6 +91,37 @@ class SplitVerdicts(SplitSections):
     """Divide the sections of all verdicts into groups, if there are very many."""
 
     folder = MergeVerdicts.folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteVerdicts(WriteTable):
+    """Write the verdicts of all partitions in order of ids, one group of input parts at a time.
+
+    Attributes:
+        found: the files with a section per group of parts.
+        homes: the folders of older Datasets, and None for the new documents.
+        reasons: the drop reason, and that of documents whose kept copy is in an older Dataset.
+    """
+
+    schema = VERDICTS
+
+    found: ShuffleFiles
+    homes: tuple[str | None, ...]
+    reasons: tuple[str, str]
+
+    def rows(self, section: int) -> Iterator[pa.RecordBatch]:
+        """Yield the verdicts of group number `section`."""
+        rows = np.concatenate([np.zeros(0, VERDICT), *self.found.read(section, section + 1, VERDICT)])
+        rows = rows.take(np.argsort(rows["id"]))
+        homes = pa.array(self.homes, pa.string())
+        home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
+        in_older = rows["origin"] < len(self.homes) - 1
+        reason = pa.array(np.where(in_older, *reversed(self.reasons)))
+        alone = rows["duplicate_of"] == NOBODY  # with keep="none", the first of the copies
+        kept, similarity = pa.array(rows["duplicate_of"], mask=alone), pa.array(rows["similarity"], mask=alone)
+        yield new_rows(
+            VERDICTS, id=rows["id"], reason=reason, duplicate_of_dataset=home, duplicate_of=kept, similarity=similarity
+        )
 
 
 def decided(

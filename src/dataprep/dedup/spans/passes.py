@@ -17,16 +17,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import SPAN, united
-from dataprep.core.run.merge import MergeSections
-from dataprep.core.run.passes import PartItem, Pass
+from dataprep.core.model.tables import SPAN, SPANS, united
+from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
+from dataprep.core.run.passes import PartItem, Pass, WriteTable
+from dataprep.dedup.older import Joined
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import all_sections, spill_to
+from dataprep.store.spill import Spill, all_sections, each_section, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
@@ -52,8 +54,9 @@ class HashUnits(Pass[Part]):
 
     Attributes:
         unit, normalize: as in Exact.
-        partitions: the number of sections of the file; each section is for a range of hashes. The receipt (the task's
-            record) states the number of documents and units, and the first unit of every segment of the file.
+        partitions: the number of partitions; each is for some of the hashes.
+        sections: the number of sections of the file; each has one partition, or several adjacent ones. The receipt (the
+            task's record) states the number of documents and units, and the first unit of every segment of the file.
     """
 
     folder = "hash"
@@ -61,9 +64,10 @@ class HashUnits(Pass[Part]):
     unit: str
     normalize: str | None
     partitions: int
+    sections: int
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the RECORDs of the units of input part `item` to the file `url`, one section per partition.
+        """Write the RECORDs of the units of input part `item` to the file `url`, sorted into sections.
 
         A RECORD has hash, document id, byte range and number of characters. Returns {"docs": n, "units": n, "firsts":
         the document and the first byte of the first unit of every segment of the file}.
@@ -71,15 +75,15 @@ class HashUnits(Pass[Part]):
         counts = {"docs": 0, "units": 0}
         firsts: list[tuple[int, int]] = []
 
-        def sections(held: list[Records]) -> list[Records]:
+        def sections(held: list[Records]) -> list[Any]:
             records = np.concatenate(held)
             firsts.append(records[["id", "start"]][0].tolist())
-            partition = ((records["a"] >> np.uint64(32)) % np.uint64(self.partitions)).astype(np.uint16)
-            order = np.argsort(partition, kind="stable")  # a radix sort, for two bytes
-            in_order = records.take(order)  # ten times as fast as records[order]
-            return np.split(in_order, np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
+            section = partition_of(records, self.partitions)
+            if self.sections < self.partitions:
+                section = ((section + 1) * self.sections - 1) // self.partitions
+            return in_sections(section.astype(np.uint16), records, None, self.sections)  # a radix sort, for two bytes
 
-        with spill_to(url, self.partitions, synced=False) as spill:
+        with spill_to(url, self.sections, synced=False) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
         return {"firsts": firsts, **counts}
 
@@ -101,6 +105,11 @@ class HashUnits(Pass[Part]):
                 yield records
 
 
+def partition_of(records: Records, n: int) -> I64:
+    """Return which of the `n` partitions contains each RECORD, int64."""
+    return np.asarray(((records["a"] >> np.uint64(32)) % np.uint64(n)).astype(np.int64))
+
+
 def _checked(batch: Batch) -> tuple[I64, Any]:
     """Return offsets and bytes of a batch's texts. Raises DataprepError if one has more than MAX_DOC_BYTES."""
     offsets, data = B.buffers(batch)
@@ -119,9 +128,9 @@ class MatchUnits(Pass[int]):
     A partition is a range of hashes.
 
     Attributes:
-        hashed: the files of HashUnits.
-        firsts: the URL of the shuffle file whose only section has the first unit of every segment of the files of
-            HashUnits, in order, as UNITs; a file, since it is read by every task and grows with the input.
+        hashed: the files of HashUnits, with one section per partition.
+        firsts: the URL of a shuffle file. Its first section has the first unit of every section of the files that are
+            written, in order, as UNITs. Its second section has those of every segment of the files of HashUnits.
 
     The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
     id, start, size), with start and size in bytes.
@@ -136,9 +145,9 @@ class MatchUnits(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
 
-        The file has one section per segment of the files of HashUnits. If the distinct units exceed memory, there are
-        several rounds, and the file has one segment per round. Returns {"distinct": units, "duplicates": units, "top":
-        the most frequent units as (count, id, start, size)}.
+        The file has one section per segment of the files of HashUnits, or per several adjacent ones. If the distinct
+        units exceed memory, there are several rounds, and the file has one segment per round. Returns {"distinct":
+        units, "duplicates": units, "top": the most frequent units as (count, id, start, size)}.
         """
         n_units = self.hashed.size(item) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
@@ -195,10 +204,45 @@ class MergeHashed(MergeSections):
     folder = "hash-merged"
 
 
+class SplitHashed(SplitSections):
+    """Divide the sections of all hashed units into partitions, if there are very many."""
+
+    folder = MergeHashed.folder
+
+    def sections_of(self, rows: Records, item: int) -> I64:
+        """Return the numbers of the partitions of RECORDs, counted from the first one in section number `item`."""
+        return partition_of(rows, self.split.n) - self.split.cuts(item)[0]
+
+
 class MergeMatched(MergeSections):
     """Merge the repeats of many partitions into a few files."""
 
     folder = "match-merged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitMatched(SplitSections):
+    """Divide the sections of all repeats into those of the segments of HashUnits, if there are very many.
+
+    Attributes:
+        firsts: as in MatchUnits.
+    """
+
+    folder = MergeMatched.folder
+
+    firsts: str
+
+    def sections_of(self, rows: Records, item: int) -> I64:
+        """Return the numbers of the segments of SPANs, counted from the first one in section number `item`."""
+        first, last = self.split.cuts(item)
+        with Spill(self.firsts) as spill:
+            start, _ = spill.where(0, 1)
+            firsts = spill.bytes(start + first * UNIT.itemsize, start + last * UNIT.itemsize).view(UNIT)
+        ids, of = np.unique(firsts["id"], return_inverse=True)
+        at = np.searchsorted(ids, rows["id"], "right") - 1
+        start_there = np.where(ids[at] == rows["id"], rows["start"], 2**32 - 1)
+        place, begun = (n.astype(np.uint64) << np.uint64(32) for n in (at, of))
+        return np.searchsorted(begun | firsts["start"], place | start_there.astype(np.uint64), "right") - 1
 
 
 @dataclass
@@ -301,16 +345,17 @@ class CutRepeats(Pass[PartToCut]):
     def write(self, url: str, item: PartToCut) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns {"spans": number of ranges, "bytes": number of bytes cut}.
+        Returns {"rows": number of SPANs, "spans": number of ranges that they cover, "bytes": number of bytes cut}.
         """
-        n_spans, n_bytes = 0, 0
+        n_rows, n_spans, n_bytes = 0, 0, 0
         with spill_to(url, 1, synced=False) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
                     _, start, end = united(spans["id"], spans["start"], spans["end"])
-                    n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
-        return {"spans": n_spans, "bytes": n_bytes}
+                    n_rows, n_spans = n_rows + len(spans), n_spans + len(start)
+                    n_bytes += int((end - start).sum())
+        return {"rows": n_rows, "spans": n_spans, "bytes": n_bytes}
 
     def _spans(self, item: PartToCut) -> Iterator[Records]:
         """Yield the spans of every batch; one segment of repeats is in memory at a time."""
@@ -333,6 +378,24 @@ class CutRepeats(Pass[PartToCut]):
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
         repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
         return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteSpans(WriteTable):
+    """Write the spans that CutRepeats found; a section is a new input part.
+
+    Attributes:
+        joined: the documents.
+    """
+
+    schema = SPANS
+
+    joined: Joined
+
+    def rows(self, section: int) -> Iterator[pa.RecordBatch]:
+        """Yield the spans of new part number `section`."""
+        url = CutRepeats.url(self.out, self.joined.n_old + section)
+        return map(self.joined.spans, each_section([url], 0, SPAN))
 
 
 def by_place(ids: npt.NDArray[np.uint64], start: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -182,10 +182,15 @@ def identity(path: str) -> str:
     """Return a text that identifies a model's content: py3langid's version for "builtin", else the file's hash."""
     if path == BUILTIN:
         need("py3langid", extra="langid")
-        from importlib.metadata import version
-
-        return f"py3langid {version('py3langid')}"
+        return _version()
     return file_hash(path)
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import version  # reads a file
+
+    return f"py3langid {version('py3langid')}"
 
 
 def file_hash(path: str) -> str:

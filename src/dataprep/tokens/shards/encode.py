@@ -27,7 +27,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import check_dataset
 from dataprep.core.output import forget_list
 from dataprep.core.output.layout import FORGET_LIST
-from dataprep.core.run.context import place_of
+from dataprep.core.run.context import context_of, place_of
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import runner_of
@@ -133,6 +133,7 @@ def _encode(
     if len(dropped):
         listed = files.join(work.out, FORGET_LIST)
         docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)
+    context_of(runner).prepare(docs, work.out)
     pieces = pieces_of(work)
     url, vocabulary = write_vocabulary(work, tok)
     task = EncodePart(
