@@ -107,7 +107,7 @@ class Manifest(Recipe):
         bytes: the total size of the documents' texts in UTF-8 bytes.
         content: the hash of all documents.
         columns: the name and the Arrow type of each column.
-        last_file: the largest number of an input file.
+        last_file: the largest file number that an id can have, also in Datasets from which this one was made.
         inputs: the input files by number.
         shards: the Parquet files in order of ids.
         stats: the statistics of each stage.
