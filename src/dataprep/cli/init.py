@@ -181,7 +181,6 @@ def init(
 
 def _print_found(console: Screen, found: FolderContents) -> None:
     """Print a row per format, and how many files are left out, and why."""
-    from dataprep.read.cures import cure_of
     from dataprep.read.survey import HINTS
 
     table = table_of("found", "text in", "files", "stored", left=2)
@@ -192,7 +191,7 @@ def _print_found(console: Screen, found: FolderContents) -> None:
     console.print(table)
     rows: dict[str, tuple[str, str]] = {}
     for url, why in found.left_out.items():
-        cure = cure_of(url) if why == "unknown_type" else found.lacking.get(url, "")
+        cure = found.details.get(url, "")
         rows[url] = why, f"; {cure}" if cure else HINTS.get(why, "")
     for (reason, cure), n in sorted(Counter(rows.values()).items()):
         some = [url for url, row in rows.items() if row == (reason, cure)][:SHOWN]
