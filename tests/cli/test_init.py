@@ -175,7 +175,7 @@ def test_a_mixed_folder_has_a_step_for_each_kind(tmp_path, samples, dataprep, mo
 
 
 def test_the_sample_data_is_read_whole_and_opens_everywhere(tmp_path, samples, dataprep, monkeypatch):
-    """Only scripts and one JSON file are left out, other programs open all results, and the report counts them."""
+    """Only one JSON file is left out, scripts are source code, others open all results, and the report counts them."""
     pytest.importorskip("fastwarc")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(samples, "sample_data", ignore=shutil.ignore_patterns("gallery*"))  # pages in HTML are no chats
@@ -191,7 +191,7 @@ def test_the_sample_data_is_read_whole_and_opens_everywhere(tmp_path, samples, d
     summary, corpus = summarize("out"), done["corpus"].sealed
     read, kept = totals(summary)
     assert (kept.docs, kept.bytes) == (corpus.docs, corpus.bytes)
-    assert read.docs == sum(next(iter(done[step].stats)).docs_in for step in ("ingest", "chats"))
+    assert read.docs == sum(next(iter(done[step].stats)).docs_in for step in ("ingest", "chats", "code"))
     assert all(kept.docs for name, (_, kept) in summary.sources.items() if name.startswith("Chat-"))
     joined = sum(stage.reasons.get("joined", 0) for stage in done["conversations"].stats)
     dropped = sum(len(done[step].drops()) for step in done if step not in ("tokenizer", "encode", "report"))
