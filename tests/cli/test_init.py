@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
 import itertools
 import json
 import os
 import shutil
+import sqlite3
 import sys
 import zipfile
 from pathlib import Path
@@ -20,10 +22,11 @@ import dataprep as dp
 from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.core.run.trial import Trial
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, ReadError
 from dataprep.history.clusters import find_clusters
 from dataprep.history.run_summary import summarize, totals
 from dataprep.read.survey import survey
+from dataprep.store import files
 from opened import open_all
 
 WORDS = ("river", "stone", "harbour", "lantern", "winter", "orchard", "letter", "bridge", "candle", "window", "garden")
@@ -172,7 +175,7 @@ def test_a_mixed_folder_has_a_step_for_each_kind(tmp_path, samples, dataprep, mo
 
 
 def test_the_sample_data_is_read_whole_and_opens_everywhere(tmp_path, samples, dataprep, monkeypatch):
-    """Only scripts and one JSON file are left out, other programs open all results, and the report counts them."""
+    """Only one JSON file is left out, scripts are source code, others open all results, and the report counts them."""
     pytest.importorskip("fastwarc")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(samples, "sample_data", ignore=shutil.ignore_patterns("gallery*"))  # pages in HTML are no chats
@@ -188,7 +191,7 @@ def test_the_sample_data_is_read_whole_and_opens_everywhere(tmp_path, samples, d
     summary, corpus = summarize("out"), done["corpus"].sealed
     read, kept = totals(summary)
     assert (kept.docs, kept.bytes) == (corpus.docs, corpus.bytes)
-    assert read.docs == sum(next(iter(done[step].stats)).docs_in for step in ("ingest", "chats"))
+    assert read.docs == sum(next(iter(done[step].stats)).docs_in for step in ("ingest", "chats", "code"))
     assert all(kept.docs for name, (_, kept) in summary.sources.items() if name.startswith("Chat-"))
     joined = sum(stage.reasons.get("joined", 0) for stage in done["conversations"].stats)
     dropped = sum(len(done[step].drops()) for step in done if step not in ("tokenizer", "encode", "report"))
@@ -316,12 +319,12 @@ def test_a_format_whose_package_is_not_installed(tmp_path, monkeypatch, capsys):
     init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
     init._print_found(init.Screen(highlight=False), found)
     said = capsys.readouterr().out
-    for files, package, extra in (
+    for named, package, extra in (
         ("3 (in/b.html, in/c.epub, in/e.warc)", "resiliparse", "warc"),
         ("1 (in/d.pdf)", "pypdfium2", "pdf"), ("1 (in/h.xml)", "mwparserfromhell", "wiki"),
     ):  # fmt: skip
         cure = f"this needs the package '{package}', which is not installed: pip install 'dataprep-lm[{extra}]'"
-        assert f"left out, not_installed: {files}; {cure}\n" in said
+        assert f"left out, not_installed: {named}; {cure}\n" in said
     assert [(g.paths, set(g.formats)) for g in found.groups] == [
         (["in/a.txt", "in/f.eml", "in/g.wet", "in/i.zip"], {"text", "mail", "wet", "zip"})
     ]
@@ -332,6 +335,61 @@ def test_a_format_whose_package_is_not_installed(tmp_path, monkeypatch, capsys):
     assert [(row["file"], row["reason"]) for row in docs.unread().to_pylist()] == [("in/i.zip/a.html", "not_installed")]
     with pytest.raises(PlanError, match="in/d.pdf has no text: .*pip install 'dataprep-lm"):
         survey("in/d.pdf")
+
+
+def test_every_file_is_read_once_or_left_out_with_a_reason(tmp_path, samples, monkeypatch):
+    """Damage, links, names in any script, tables far from chats: the table has what the pipeline file reads."""
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "in"
+    shutil.copytree(samples / "chats" / "whatsapp", place / "chats")
+    for name, data in (
+        ("a.txt", b"words"), ("a.jsonl", b'{"text": "words"}'), ("table.csv", "id,body\n1,نص عن البحر\n".encode()),
+        ("中文 文件.txt", b"words"), ("نص.md", b"words"), ("a'b\"c[1].txt", b"words"), ("b.txt", b"words"),
+        ("empty.txt", b""), (".hidden", b"x"), ("bad.zip", b"PK\3\4 cut"), ("bad.pdf", b"%PDF cut"), ("p.png", b"x"),
+        ("closed.txt", b"words"), ("bad.db", b"SQLite format 3\0 cut"), ("tool.py", b"x = 1"), ("bad.json", b"[{"),
+    ):  # fmt: skip
+        (place / "all").mkdir(exist_ok=True)
+        (place / "all" / name).write_bytes(data)
+    (place / "all" / "folder").symlink_to(place / "chats")
+    (place / "all" / "gone.txt").symlink_to("nowhere.txt")
+    (place / "all" / "same.txt").symlink_to("a.txt")
+    opened = files.open_raw
+    closed = ReadError("cannot be opened (Permission denied); check the path", "in/all/closed.txt")
+    monkeypatch.setattr(files, "open_raw", lambda url: opened(url) if "closed" not in url else _raise(closed))
+    found = survey("in")
+    assert found.left_out == {
+        "in/all/empty.txt": "empty", "in/all/.hidden": "hidden", "in/all/bad.zip": "unreadable",
+        "in/all/p.png": "unknown_type", "in/all/closed.txt": "unreadable", "in/all/folder": "unknown_type",
+        "in/all/gone.txt": "unreadable",
+    }  # fmt: skip
+    assert "link to a folder" in found.details["in/all/folder"]
+    assert "Permission denied" in found.details["in/all/closed.txt"]
+    read = []
+    for group in found.groups:
+        docs = dp.read(group.paths, text=group.text, on_bad_file="skip", **dict(group.options))
+        read += [piece.url for part in docs.parts for piece in part.slices]
+        assert len(read) - len(set(read)) == 0
+        assert sum(piece.n_bytes for part in docs.parts for piece in part.slices) == group.n_bytes
+    every = [str(path.relative_to(tmp_path)) for path in place.rglob("*") if path.is_symlink() or path.is_file()]
+    assert sorted([*read, *found.left_out]) == sorted(every)
+
+
+def _raise(error):
+    raise error
+
+
+def test_the_table_of_a_database_with_the_most_text(tmp_path, monkeypatch):
+    """It is named in the pipeline file, if the database has several; each of its rows becomes a document."""
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(sqlite3.connect("a b's.db")) as database:
+        database.execute("CREATE TABLE a_log (id INTEGER, what TEXT)")
+        database.execute("CREATE TABLE posts (id INTEGER, body TEXT)")
+        database.executemany("INSERT INTO a_log VALUES (?, 'x')", [(n,) for n in range(9)])
+        database.executemany("INSERT INTO posts VALUES (?, ?)", [(n, text_of(n)) for n in range(5)])
+        database.commit()
+    (group,) = survey(".").groups
+    assert (group.text, group.options) == ("body", (("table", "posts"),))
+    assert dp.read(group.paths, text=group.text, **dict(group.options)).count == 5
 
 
 def test_records_inside_an_object_are_named(tmp_path, monkeypatch, capsys):

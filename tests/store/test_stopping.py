@@ -160,3 +160,26 @@ def test_memory_is_searched_if_duckdb_would_list_it(monkeypatch, name, n) -> Non
     monkeypatch.setattr(stopping.gc, "freeze", lambda: frozen.append(1))
     stopping.leave_memory()
     assert len(frozen) == n
+
+
+def test_a_signal_in_a_weak_dictionary_is_not_lost() -> None:
+    """Python ignores what is raised while it removes a freed value; the signal arrives again a moment later."""
+
+    class Key(str):
+        __slots__ = ("__weakref__",)
+
+        def __hash__(self) -> int:  # the dictionary hashes the key of a freed value
+            if freed:
+                signal.raise_signal(signal.SIGINT)
+                freed.clear()
+            return 1
+
+    freed: list[int] = []
+    table = weakref.WeakValueDictionary({Key("a"): (value := Key("value"))})
+    with pytest.raises(KeyboardInterrupt), clean_end():
+        freed.append(1)
+        assert value
+        del value
+        assert not table
+        assert not freed
+        threading.Event().wait(9)

@@ -7,16 +7,18 @@ import re
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.filesize import decimal
 from rich.markup import escape
 
 from dataprep import pipeline_file
-from dataprep.core.model.batch import Batch
+from dataprep.core.model.batch import Batch, lengths
+from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError, counted
 from dataprep.shown.terminal import table_of
@@ -181,7 +183,6 @@ def init(
 
 def _print_found(console: Screen, found: FolderContents) -> None:
     """Print a row per format, and how many files are left out, and why."""
-    from dataprep.read.cures import cure_of
     from dataprep.read.survey import HINTS
 
     table = table_of("found", "text in", "files", "stored", left=2)
@@ -192,7 +193,7 @@ def _print_found(console: Screen, found: FolderContents) -> None:
     console.print(table)
     rows: dict[str, tuple[str, str]] = {}
     for url, why in found.left_out.items():
-        cure = cure_of(url) if why == "unknown_type" else found.lacking.get(url, "")
+        cure = found.details.get(url, "")
         rows[url] = why, f"; {cure}" if cure else HINTS.get(why, "")
     for (reason, cure), n in sorted(Counter(rows.values()).items()):
         some = [url for url, row in rows.items() if row == (reason, cure)][:SHOWN]
@@ -278,7 +279,7 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
         dict(group.options) | ({"text": group.text} if group.text != "text" else {}) for group in documents
     ]
     found = [read(path, on_bad_file="skip", **given) for path, given in zip(paths, options, strict=True)]
-    sample = [batch for docs in found for batch in docs.sample(SAMPLE_BYTES).batches()]  # they are read once
+    sample = [batch for docs in found for batch in _first(docs.sample(SAMPLE_BYTES))]  # they are read once
     n = left = sum(batch.num_rows for batch in sample)
     languages, lines = "The languages were not determined: that needs the package py3langid.", []
     rules: list[tuple[str, Stage, str]] = [("dp.Gopher()", Gopher(), "length, symbols and repetition of running text")]
@@ -302,6 +303,12 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
     about = f"Percentages refer to documents that reach the rule, in a sample of {counted(n, 'document')}. {languages}"
     about = textwrap.fill(about, 110, initial_indent=" " * 4, subsequent_indent=" " * 4)
     return CLEAN.format(about=about, stages="".join(lines))
+
+
+def _first(docs: Dataset) -> Iterator[Batch]:
+    """Yield the documents of a sample; of a batch, which may have 8 MiB of text, those up to SAMPLE_BYTES."""
+    for batch in docs.batches():
+        yield batch.slice(0, int(np.searchsorted(np.cumsum(lengths(batch)), SAMPLE_BYTES)) + 1)
 
 
 def _after(stage: Stage, batches: Sequence[Batch]) -> list[Batch]:

@@ -21,7 +21,7 @@ from .parts import InputFile, folder_of, oldest_first, source_of
 
 log = logging.getLogger("dataprep")
 SHOWN = 5  # names in a warning
-ATTACHMENT = "attachment"
+ATTACHMENT, UNKNOWN = "attachment", "unknown_type"
 LINK = "this is a link to a folder, which is not followed; name the folder itself"
 
 
@@ -58,8 +58,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     with_chats = any(kind and kind.is_chat for kind in kinds.values())
     if unknown and (not is_dir or len(unknown) == len(kinds)):
         raise _no_format(unknown[0], is_named=not is_dir)
-    listing = Listing(left_out=[Unread(url, "unknown_type", None, LINK) for url in sorted(folders)])
-    listing.left_out += [_unknown(url, with_chats=with_chats, skip=skip) for url in unknown]
+    listing = Listing(left_out=[Unread(url, UNKNOWN, None, LINK) for url in sorted(folders)])
+    listing.left_out += [unknown_file(url, with_chats=with_chats, skip=skip) for url in unknown]
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
@@ -136,15 +136,15 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
 
-def _unknown(url: str, *, with_chats: bool, skip: bool) -> Unread:
+def unknown_file(url: str, *, with_chats: bool, skip: bool) -> Unread:
     """Return the row of a file in a folder for which there is no reader.
 
     - with_chats: whether the folder has chats.
     - skip: list a damaged zip as not read, instead of raising ReadError.
     """
-    reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
+    reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else UNKNOWN
     if files.suffix(url) != ".zip":
-        return Unread(url, reason, None, cure_of(url) if reason == "unknown_type" else "")
+        return Unread(url, reason, None, cure_of(url) if reason == UNKNOWN else "")
     error = _no_format(url, is_named=False)
     if not isinstance(error, ReadError) or (error.reason == "not_a_chat" and not with_chats):
         return Unread(url, reason)

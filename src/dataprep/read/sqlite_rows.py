@@ -111,8 +111,7 @@ class Sqlite(JsonRecords):
         return RawRecord(number, orjson.dumps(values), size)
 
     def _select(self, database: sqlite3.Connection, url: str) -> str:
-        found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-        tables = [name for (name,) in found]
+        tables = _tables(database)
         having = [name for name in tables if self.text in (ANY, *_columns(database, name))]
         chosen = [self.table] if self.table in tables else [] if self.table else having
         if len(chosen) != 1:
@@ -122,6 +121,19 @@ class Sqlite(JsonRecords):
             if self.text != ANY or not chosen:
                 raise ReadError(msg, url, reason=BAD_RECORDS)
         return f'SELECT * FROM "{chosen[0].replace(chr(34), chr(34) * 2)}"'  # noqa: S608 - a name of the file itself
+
+
+def tables_of(url: str) -> list[str]:
+    """Return the names of the tables and views in a local database; [] if it cannot be read."""
+    uri = f"file:{quote(files.path_of(url))}?mode=ro&immutable=1"
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+        return _tables(database)
+    return []
+
+
+def _tables(database: sqlite3.Connection) -> list[str]:
+    found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+    return [name for (name,) in found]
 
 
 def _columns(database: sqlite3.Connection, table: str) -> list[str]:

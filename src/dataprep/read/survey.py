@@ -5,6 +5,7 @@ A group is the input that one call of `dp.read` can read: all chat exports, or d
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import posixpath
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
+from dataprep.core.model.tables import EMPTY, UNREADABLE
 from dataprep.core.output.layout import MANIFEST
 from dataprep.errors import NotInstalled, PlanError, ReadError
 from dataprep.store import files
@@ -31,7 +33,8 @@ from .code import is_code, language_of
 from .cures import CURES
 from .json.elements import Json
 from .json.records import JsonRecords
-from .listing import ATTACHMENT, list_files
+from .listing import ATTACHMENT, LINK, UNKNOWN, list_files, unknown_file
+from .sqlite_rows import ANY, Sqlite, tables_of
 
 log = logging.getLogger("dataprep")
 HEAD_BYTES = 1 << 18  # of a JSON Lines file, in which fields are searched
@@ -88,12 +91,12 @@ class FolderContents:
     """Content of a folder: groups, chats first; and the files that are left out, each with a reason.
 
     Attributes:
-        lacking: of files with the reason "not_installed", the sentence that names the package and its extra.
+        details: for some of these files, the sentence that says more, such as the package that is not installed.
     """
 
     groups: list[FileGroup]
     left_out: dict[str, str]
-    lacking: dict[str, str] = field(default_factory=dict)
+    details: dict[str, str] = field(default_factory=dict)
 
 
 def survey(folder: str) -> FolderContents:
@@ -129,11 +132,14 @@ def _of_dataset(folder: str) -> FileGroup:
     return FileGroup(False, "text", (), [folder], n_files, stored)
 
 
-def _source_code(kinds: Mapping[str, formats.Format | None], hidden: Collection[str]) -> set[str]:
+def _source_code(
+    kinds: Mapping[str, formats.Format | None], sizes: Mapping[str, int], hidden: Collection[str]
+) -> set[str]:
     """Return the files to read as source code: those of projects, with licence, pages and settings, and single ones.
 
     Single stylesheets and settings are left out, and what a browser saves beside a page.
 
+    - sizes: the stored sizes of the files in bytes.
     - hidden: files and folders that are hidden; `.git` marks a project.
     """
     pages = {posixpath.splitext(url)[0] for url, kind in kinds.items() if kind and kind.name == "html"}
@@ -143,7 +149,7 @@ def _source_code(kinds: Mapping[str, formats.Format | None], hidden: Collection[
     for url, some in above.items():
         for folder in some:
             inside[folder].append(url)
-    projects = {folder for folder, urls in inside.items() if _is_project(folder, urls, kinds, hidden)}
+    projects = {folder for folder, urls in inside.items() if _is_project(folder, urls, kinds, sizes, hidden)}
     code = {url for url in above if not projects.isdisjoint(above[url]) and _of_project(url, kinds[url])}
     single = {url for url in above if _is_code(url, kinds[url])}
     return code | single if any(language_of(url) not in BESIDE_CODE for url in code | single) else code
@@ -162,8 +168,9 @@ def _is_code(url: str, kind: formats.Format | None) -> bool:
 
 
 def _is_project(
-    folder: str, urls: Sequence[str], kinds: Mapping[str, formats.Format | None], hidden: Collection[str]
-) -> bool:
+    folder: str, urls: Sequence[str], kinds: Mapping[str, formats.Format | None], sizes: Mapping[str, int],
+    hidden: Collection[str],
+) -> bool:  # fmt: skip
     """Return whether a folder, with the files `urls` at any depth, is one of source code.
 
     Most of its files are code, its texts are shorter than its code, it has no chats, and code, a licence or a README is
@@ -177,7 +184,7 @@ def _is_project(
     marked = marked or posixpath.join(folder, ".git") in hidden
     if not marked or len(code) * 2 <= len(code.union(others)) or any(f and f.is_chat for f in map(kinds.get, urls)):
         return False
-    return sum(map(files.size, texts)) <= sum(map(files.size, code))
+    return sum(map(sizes.__getitem__, texts)) <= sum(map(sizes.__getitem__, code))
 
 
 def _of_project(url: str, kind: formats.Format | None) -> bool:
@@ -192,28 +199,39 @@ def _of_project(url: str, kind: formats.Format | None) -> bool:
 
 def _of_files(folder: str) -> FolderContents:
     listed = files.listing(folder)
-    kinds = {url: formats.format_of(url) for url in listed.found}
+    left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
+    details: dict[str, str] = {}
+    measured = {url: _measured(url, stated) for url, stated in listed.found.items()}
+    for url, found in measured.items():
+        if isinstance(found, str):
+            left_out[url], details[url] = UNREADABLE, found
+    sizes = {url: found for url, found in measured.items() if isinstance(found, int)}
+    kinds = {url: formats.format_of(url) for url in sizes}
     chats = [url for url, kind in kinds.items() if kind and kind.is_chat]
-    with_chats = bool(chats)
-    code = _source_code(kinds, listed.hidden)
+    homes = {posixpath.dirname(url) for url in chats}
+    near = {url for url in kinds if not homes.isdisjoint(_above(url))}
+    code = _source_code(kinds, sizes, listed.hidden)
     pages = beside_chats.pages_of_exports(chats, [*code, *(url for url, f in kinds.items() if f and f.name == "html")])
     kinds |= dict.fromkeys(code - pages, formats.FORMATS["code"])
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
-    beside = {url: f for url, f in kinds.items() if f and not f.is_chat and isinstance(f.reader, str) and with_chats}
+    beside = {url for url in near if (f := kinds[url]) and not f.is_chat and isinstance(f.reader, str)}
     sent = beside_chats.attachments(chats, beside)
     groups: dict[Key, FileGroup] = {}
     keys: dict[str, Key] = {}
-    left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
-    lacking: dict[str, str] = {}
     for url, kind in kinds.items():
-        reason = ATTACHMENT if url in sent else _reason(url, kind, with_chats=with_chats)
-        text = "text"
+        reason, text = ATTACHMENT if url in sent else "" if sizes[url] else EMPTY, "text"
         options: Options = ()
+        if kind is None and not reason:
+            row = unknown_file(url, with_chats=url in near, skip=True)
+            is_link = files.is_local(url) and files.is_dir(url)
+            reason, details[url] = (UNKNOWN, LINK) if is_link else (row.reason, row.detail or "")
         if kind and not reason and (lack := _lacking(kind)):
-            reason, lacking[url] = NOT_INSTALLED, lack
+            reason, details[url] = NOT_INSTALLED, lack
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
+            if kind.name == "sqlite":
+                text, options = _of_database(url, text)
             if text.endswith(LIST) and kind.name == "json":
                 text, options = _of_inner(url, text)
             reason = "" if text else "no_text"
@@ -228,10 +246,10 @@ def _of_files(folder: str) -> FolderContents:
         group = groups.setdefault(key, FileGroup(*key))
         keys[url] = key
         group.formats[kind.name] += 1
-        group.stored[kind.name] += files.size(url)
+        group.stored[kind.name] += sizes[url]
     if not groups:
         url, reason = next(iter(left_out.items()))
-        cure = f"; {lacking[url]}" if url in lacking else HINTS.get(reason, OTHERS)
+        cure = f"; {details[url]}" if details.get(url) else HINTS.get(reason, OTHERS)
         msg = f"{folder} has no text: {url} is left out ({reason}){cure}"
         raise PlanError(msg)
     root = posixpath.normpath(folder) if files.is_local(folder) else folder.rstrip("/")
@@ -239,7 +257,20 @@ def _of_files(folder: str) -> FolderContents:
     for path, key in _compact(root, keys) if below else keys.items():  # "../here/x" is listed as "x"
         groups[key].paths.append(path)
     ordered = sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text, g.options))
-    return FolderContents(ordered, left_out, lacking)
+    return FolderContents(ordered, left_out, details)
+
+
+def _measured(url: str, stated: Mapping[str, Any]) -> int | str:
+    """Return the size of a file; or why it cannot be read, such as a link to no file, or a lack of permission.
+
+    - stated: what the store states of the file, if it was listed there.
+    """
+    try:
+        if files.is_local(url) and not files.is_dir(url):
+            files.open_raw(url).close()
+        return files.size_in(stated or files.stated(url), url)
+    except ReadError as e:
+        return e.message
 
 
 def _lacking(kind: formats.Format) -> str:
@@ -249,16 +280,6 @@ def _lacking(kind: formats.Format) -> str:
     except NotInstalled as e:
         return str(e)
     return ""
-
-
-def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
-    """Return the reason, from its name, size or format, to leave a file out, or "".
-
-    - with_chats: whether the folder has chat exports.
-    """
-    if kind is None:
-        return "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
-    return "empty" if files.size(url) == 0 else ""
 
 
 def _is_other(url: str, kind: formats.Format, text: str) -> bool:
@@ -339,6 +360,25 @@ def _text_field(url: str, name: str, damaged: str = "text") -> str:
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
         return damaged
     return _chosen(values)
+
+
+def _of_database(url: str, text: str) -> tuple[str, Options]:
+    """Return the text field, and the option that names its table if there are several: the one with the most text.
+
+    - text: the field of the only table, or for a database that cannot be read.
+    """
+    tables = tables_of(url) if files.is_local(url) else []
+    fields: dict[str, dict[str, list[str]]] = {}
+    for table in tables if len(tables) > 1 else ():
+        with contextlib.suppress(ReadError):
+            records = Sqlite(text=ANY, table=table).records(Slice(url, 0), Ledger("", quiet=True))
+            rows = [orjson.loads(one.data) for one in itertools.islice(records, RECORDS) if one.data is not None]
+            fields[table] = _values(rows)
+    if not any(fields.values()):
+        return text, ()
+    chosen = {table: _chosen(values) for table, values in fields.items() if values}
+    table = max(chosen, key=lambda name: sum(map(len, fields[name][chosen[name]])))
+    return chosen[table], (("table", table),)
 
 
 def _of_inner(url: str, text: str) -> tuple[str, Options]:

@@ -18,7 +18,8 @@ from types import FrameType
 from typing import Protocol
 
 CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped program
-CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer")  # functions of llvmlite that LLVM calls
+# Functions that LLVM and compiled kernels call; HTML parsers written in Rust call those of the module `weakref`.
+CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer", "_unpickled")
 WAIT = 0.02  # seconds until a signal that arrived in one is sent again
 _folders: list[str] = []  # into which a stopped run wrote
 
@@ -65,11 +66,12 @@ def at_stop(work: Stoppable) -> None:
 def stop(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt or Stopped(143); a handler of signals.
 
-    Python ignores exceptions in callbacks of LLVM, and a signal may arrive in such a callback while a kernel is
-    compiled. The signal is then sent again until it arrives outside a callback.
+    Python ignores exceptions in functions that LLVM, a kernel or the garbage collector calls, and a parser written in
+    Rust takes them for a failure of its own. If a signal arrives in such a function, it is sent again until it arrives
+    elsewhere.
     """
     while frame is not None:
-        if frame.f_code.co_name in CALLBACKS:
+        if frame.f_code.co_name in CALLBACKS or frame.f_globals.get("__name__") == weakref.__name__:
             again = threading.Timer(WAIT, _send, [number])
             again.daemon = True
             again.start()
@@ -91,7 +93,7 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise Stopped(143) in the `with` block, unless the program has its own handler.
 
     When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too. Neither signal is lost while a
-    kernel is compiled.
+    kernel is compiled, or a page is parsed.
 
     Args:
         folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
