@@ -121,7 +121,7 @@ def test_results_in_item_order_from_one_cluster(ray):
     assert list(runner.map(number, [])) == []
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     assert ray.inits == [{"address": "auto", "runtime_env": None, **quiet}]
-    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 4, {2}, {None})
+    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 6, {2}, {None})
     ray.resources = {}
     assert Ray().workers == 1
     ray.resources = {"CPU": 0.5}
@@ -136,7 +136,19 @@ def test_a_slow_task_holds_up_no_other(ray):
     ray.get = lambda reference: ended.append(reference in ray.slow) or got(reference)
     assert list(Ray().map(number, [Item(n) for n in range(150)])) == list(range(150))
     assert ended.index(True) == AHEAD * 3
-    assert ray.most == 4
+    assert ray.most == 6
+
+
+def test_a_cluster_that_grows_gets_more_tasks(ray, monkeypatch):
+    """Twice as many as it can do at once, so that an autoscaler sees those that wait; but not with a memory limit."""
+    monkeypatch.setattr(ray_runner, "LOOK", 0.0)
+    for memory, most in ((None, 10), ("2400 MiB", 3)):
+        ray.resources, ray.most = {"CPU": 3.0}, 0
+        results = Ray(memory=memory).map(number, [Item(n) for n in range(40)])
+        assert next(results) == 0
+        ray.resources = {"CPU": 5.0}
+        assert list(results) == list(range(1, 40))
+        assert ray.most == most
 
 
 def test_limits_hold_in_a_process_of_their_own(ray):
@@ -225,7 +237,7 @@ def test_the_tasks_that_were_sent_end_before_the_call_does(ray, tmp_path, ends):
         next(results)
         results.close() if ends == "close" else next(results)
         next(results)
-    assert len(list(tmp_path.iterdir())) == {"error": 5, "stop": 4, "close": 5}[ends]
+    assert len(list(tmp_path.iterdir())) == {"error": 7, "stop": 6, "close": 7}[ends]
 
 
 def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
