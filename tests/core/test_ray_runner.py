@@ -340,8 +340,13 @@ def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
         raise ValueError(msg)
 
     monkeypatch.setattr(ray, "init", init)
-    with pytest.raises(PlanError, match=rf"^no Ray cluster at {re.escape(address)} \([^\n]+\); check the address"):
+    says = rf"^no Ray cluster at {re.escape(address)} \([^\n]+\); check the address"
+    with pytest.raises(PlanError, match=says):
         _ = Ray(address).workers
+    if address != "nonsense":
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(PlanError, match=says):
+            _ = Ray().workers
 
 
 def test_what_a_task_reserves(ray):

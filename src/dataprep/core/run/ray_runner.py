@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import platform
 import socket
 import sys
@@ -113,14 +114,15 @@ class Ray:
     def _ray(self) -> Any:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
+            given = self.address or os.environ.get("RAY_ADDRESS", "")
             try:
-                _check_address(self.address or "")
+                _check_address(given)
                 ray.init(
                     address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env),
                     include_dashboard=False, log_to_driver=False, logging_level="error",
                 )  # fmt: skip
             except (OSError, ValueError, RuntimeError) as e:  # no connection, no such address, other versions
-                at, said = self.address or "this machine", " ".join(str(e).split())
+                at, said = given or "this machine", " ".join(str(e).split())
                 msg = f"no Ray cluster at {at} ({said}); check the address and the versions of Ray and Python there"
                 raise PlanError(msg) from e
         return ray
