@@ -330,6 +330,23 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
 
 
+@pytest.mark.parametrize("make", [
+    lambda docs, out: dp.encode(docs, dp.Tokenizer.of_bytes(), out, runner=Ray()),
+    lambda docs, out: dp.tools.SuffixIndex.build(docs, out, Ray()),
+], ids=["encode", "index"])  # fmt: skip
+def test_shards_and_indexes_ask_the_nodes_too(ray, tmp_path, monkeypatch, make):
+    """Before any task, with the folder of the result and a file of the input."""
+
+    def check_nodes(runner, out, read):
+        raise PlanError(f"asked {out} {read}")  # noqa: EM102
+
+    monkeypatch.setattr(Ray, "check_nodes", check_nodes)
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
+    with pytest.raises(PlanError, match=rf"^asked {tmp_path}/out {tmp_path}/a\.jsonl$"):
+        make(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"))
+    assert ray.most == 0
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1", "nonsense"])
 def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
     """One sentence at once: Ray itself tries a port on which nobody listens for many minutes."""
