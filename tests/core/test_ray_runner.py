@@ -121,7 +121,7 @@ def test_results_in_item_order_from_one_cluster(ray):
     assert list(runner.map(number, [])) == []
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     assert ray.inits == [{"address": "auto", "runtime_env": None, **quiet}]
-    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 4, {2}, {None})
+    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 6, {2}, {None})
     ray.resources = {}
     assert Ray().workers == 1
     ray.resources = {"CPU": 0.5}
@@ -136,7 +136,19 @@ def test_a_slow_task_holds_up_no_other(ray):
     ray.get = lambda reference: ended.append(reference in ray.slow) or got(reference)
     assert list(Ray().map(number, [Item(n) for n in range(150)])) == list(range(150))
     assert ended.index(True) == AHEAD * 3
-    assert ray.most == 4
+    assert ray.most == 6
+
+
+def test_a_cluster_that_grows_gets_more_tasks(ray, monkeypatch):
+    """Twice as many as it can do at once, so that an autoscaler sees those that wait; but not with a memory limit."""
+    monkeypatch.setattr(ray_runner, "LOOK", 0.0)
+    for memory, most in ((None, 10), ("2400 MiB", 3)):
+        ray.resources, ray.most = {"CPU": 3.0}, 0
+        results = Ray(memory=memory).map(number, [Item(n) for n in range(40)])
+        assert next(results) == 0
+        ray.resources = {"CPU": 5.0}
+        assert list(results) == list(range(1, 40))
+        assert ray.most == most
 
 
 def test_limits_hold_in_a_process_of_their_own(ray):
@@ -225,7 +237,7 @@ def test_the_tasks_that_were_sent_end_before_the_call_does(ray, tmp_path, ends):
         next(results)
         results.close() if ends == "close" else next(results)
         next(results)
-    assert len(list(tmp_path.iterdir())) == {"error": 5, "stop": 4, "close": 5}[ends]
+    assert len(list(tmp_path.iterdir())) == {"error": 7, "stop": 6, "close": 7}[ends]
 
 
 def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
@@ -318,6 +330,23 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
 
 
+@pytest.mark.parametrize("make", [
+    lambda docs, out: dp.encode(docs, dp.Tokenizer.of_bytes(), out, runner=Ray()),
+    lambda docs, out: dp.tools.SuffixIndex.build(docs, out, Ray()),
+], ids=["encode", "index"])  # fmt: skip
+def test_shards_and_indexes_ask_the_nodes_too(ray, tmp_path, monkeypatch, make):
+    """Before any task, with the folder of the result and a file of the input."""
+
+    def check_nodes(runner, out, read):
+        raise PlanError(f"asked {out} {read}")  # noqa: EM102
+
+    monkeypatch.setattr(Ray, "check_nodes", check_nodes)
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
+    with pytest.raises(PlanError, match=rf"^asked {tmp_path}/out {tmp_path}/a\.jsonl$"):
+        make(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"))
+    assert ray.most == 0
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1", "nonsense"])
 def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
     """One sentence at once: Ray itself tries a port on which nobody listens for many minutes."""
@@ -328,8 +357,13 @@ def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
         raise ValueError(msg)
 
     monkeypatch.setattr(ray, "init", init)
-    with pytest.raises(PlanError, match=rf"^no Ray cluster at {re.escape(address)} \([^\n]+\); check the address"):
+    says = rf"^no Ray cluster at {re.escape(address)} \([^\n]+\); check the address"
+    with pytest.raises(PlanError, match=says):
         _ = Ray(address).workers
+    if address != "nonsense":
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(PlanError, match=says):
+            _ = Ray().workers
 
 
 def test_what_a_task_reserves(ray):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import platform
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 PROBE = ".dataprep-node."  # begins the names of files that nodes write, which have the form of unfinished files
+LOOK = 10.0  # seconds between two looks at the size of the cluster
 ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
 
@@ -113,14 +116,15 @@ class Ray:
     def _ray(self) -> Any:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
+            given = self.address or os.environ.get("RAY_ADDRESS", "")
             try:
-                _check_address(self.address or "")
+                _check_address(given)
                 ray.init(
                     address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env),
                     include_dashboard=False, log_to_driver=False, logging_level="error",
                 )  # fmt: skip
             except (OSError, ValueError, RuntimeError) as e:  # no connection, no such address, other versions
-                at, said = self.address or "this machine", " ".join(str(e).split())
+                at, said = given or "this machine", " ".join(str(e).split())
                 msg = f"no Ray cluster at {at} ({said}); check the address and the versions of Ray and Python there"
                 raise PlanError(msg) from e
         return ray
@@ -132,7 +136,7 @@ class Ray:
         options = {"num_cpus": self.num_cpus, "resources": dict(self.resources or {}), "max_retries": self.max_retries}
         remote = ray.remote(**options)(_work_elsewhere)
         sent = cloudpickle.dumps(task)
-        most = n + (self.memory is None)  # one extra, so that no worker is idle
+        grows, look = self.memory is None, 0.0  # a limit is for a known number of workers
         waiting = iter(enumerate(items))
         busy: dict[Any, int] = {}  # index of the item, by the reference of its task
         done: dict[int, bytes | Exception] = {}  # by index of the item
@@ -145,7 +149,10 @@ class Ray:
         try:
             for wanted in range(len(items)):
                 while True:
+                    if grows and time.monotonic() >= look:
+                        n, look = self.workers, time.monotonic() + LOOK
                     failed = any(isinstance(found, Exception) for found in done.values())
+                    most = 2 * n if grows else n  # so many wait that an autoscaler doubles the cluster
                     room = 0 if failed else min(most - len(busy), AHEAD * n - len(busy) - len(done))
                     for index, item in itertools.islice(waiting, max(0, room)):
                         start(index, item)
