@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.function import Map
 from dataprep.core.model.part import Sealed, ShardWriter
 from dataprep.core.model.reader import Slice
@@ -15,6 +16,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
 from dataprep.errors import CorruptShard, StaleOutput
+from dataprep.forget.forget import forget
 from dataprep.history.verify import verify
 from dataprep.store import receipts
 from dataprep.store.atomic import JOURNAL
@@ -49,6 +51,33 @@ def test_packed_receipts_that_are_missing_are_a_problem(tmp_path, made):
     os.unlink(tmp_path / "out" / "receipts" / "packed.ndjson")
     found = [problem for some in verify(str(tmp_path / "out")).values() for problem in some]
     assert [(one.file, one.found) for one in found] == [("receipts/packed.ndjson", "is missing")]
+
+
+@pytest.mark.parametrize("where", ["", "steps/*/input/"])
+def test_packed_receipts_of_an_earlier_result_or_of_fewer_parts_are_a_problem(tmp_path, made, where):
+    """Those from before documents were forgotten, and those that lack a line; the next removal rejects damaged ones."""
+    shutil.copytree(made / "out", tmp_path / "out")
+    place = next(tmp_path.glob(f"out/{where}receipts/packed.ndjson"))
+    data = place.read_bytes()
+    texts = open_dataset(str(place.parents[1]))
+    forget(str(tmp_path / "out"), [next(iter(texts))["id"]])
+    now = place.read_bytes()
+    assert damage(tmp_path / "out") == []
+    place.write_bytes(data)
+    assert {(one.found, one.file.rpartition("/")[2][:10]) for one in damage(tmp_path / "out")} == {
+        ("is in no receipt", "part-00000")
+    }
+    _, first, *others = now.split(b"\n")
+    place.write_bytes(b"\n".join([b"2", *others]))
+    assert [one.found for one in damage(tmp_path / "out")] == ["has no receipt of 1 part"]
+    place.write_bytes(b"\n".join([b"3", first[:-9], *others]))
+    with pytest.raises(CorruptShard, match="packed.ndjson have changed since they were written; .*--repair"):
+        forget(str(tmp_path / "out"), [next(iter(open_dataset(str(tmp_path / "out"))))["id"]])
+
+
+def damage(out):
+    """All problems of a result and of its steps."""
+    return [problem for some in verify(str(out)).values() for problem in some]
 
 
 @pytest.mark.parametrize("journal", [True, False])

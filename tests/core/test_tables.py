@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,10 @@ def test_a_lost_file_of_a_large_table_is_one_sentence(tmp_path, monkeypatch, los
         RangeReader(str(place), VERDICTS).of(laws.batch_of(["a", "b", "c"]))
     with pytest.raises(CorruptShard, match=lost):
         read_rows(str(place), VERDICTS)
+    shutil.copy(place / "part-00000.parquet", place / f"{lost}.parquet")  # which is no index
+    if lost == "index":
+        with pytest.raises(CorruptShard, match="index.parquet.* does not list the files of the table"):
+            read_rows(str(place), VERDICTS)
 
 
 def test_tables_come_in_order_of_ids(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import tempfile
@@ -9,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index
 from dataprep.search.index import SuffixIndex
 from dataprep.search.shard import KINDS
-from dataprep.store import files, ranges
+from dataprep.store import files, lease, ranges
 
 pytest.importorskip("pydivsufsort")
 
@@ -37,9 +39,9 @@ def build(tmp_path_factory):
     """Makes an index in shards of `shard_bytes`."""
     home = tmp_path_factory.mktemp("indexes")
 
-    def build(docs, shard_bytes=suffix_index.SHARD_BYTES, out=None):
+    def build(docs, shard_bytes=suffix_index.SHARD_BYTES, out=None, **how):
         with mock.patch.object(suffix_index, "SHARD_BYTES", shard_bytes):
-            return SuffixIndex.build(docs, out or tempfile.mkdtemp(dir=home))
+            return SuffixIndex.build(docs, out or tempfile.mkdtemp(dir=home), **how)
 
     return build
 
@@ -291,3 +293,49 @@ def test_index_at_a_url(dataset, build, tmp_path):
     with pytest.raises(CorruptShard, match="is missing; build the index again"):
         SuffixIndex.open(url)
     assert build(docs, 2000, url).count("ماء") == local.count("ماء")
+
+
+@pytest.mark.parametrize(("before", "lost"), [(True, False), (False, True)])
+def test_a_killed_build_at_a_url_goes_on(dataset, build, monkeypatch, before, lost):
+    """Killed at each write, copy and deletion, or after it; the next call leaves the files of an uninterrupted one."""
+    home = f"memory://killed-index-{before}-{lost}"
+    fs, old, docs = MemoryFileSystem(), dataset(["an older text"]), dataset([f"{n} ماء 水 x{n % 3}" for n in range(30)])
+    left = [0]
+
+    def dying(act):
+        def acting(*given, **named):
+            left[0] -= lease.NAME not in str(given[1])
+            dies = left[0] == 0 and lease.NAME not in str(given[1])
+            if dies and not lost:
+                raise KeyboardInterrupt
+            found = act(*given, **named)
+            if dies:
+                raise KeyboardInterrupt
+            return found
+
+        return acting
+
+    def begin(url):
+        if before:
+            build(old, 400, url)
+
+    def contents(url):
+        found = {path: fs.cat_file(path) for path in fs.find(url)}
+        return {path[path.index("/i/") :]: data for path, data in found.items() if not path.endswith("origin.json")}
+
+    begin(f"{home}/whole/i")
+    whole = build(docs, 400, f"{home}/whole/i", replace=before)
+    assert len(whole.shards) > 1
+    for name in ("pipe_file", "cp_file", "rm"):
+        monkeypatch.setattr(MemoryFileSystem, name, dying(getattr(MemoryFileSystem, name)))
+    for at in range(1, 100):
+        url = f"{home}/{at}/i"
+        begin(url)
+        left[0] = at
+        with contextlib.suppress(KeyboardInterrupt):
+            build(docs, 400, url, replace=before)
+            break
+        left[0] = 0
+        assert build(docs, 400, url, replace=before).count("ماء") == 30
+        assert contents(url) == contents(f"{home}/whole/i"), at
+    assert at > 12

@@ -125,6 +125,11 @@ def test_packed_receipts_are_those_that_were_written(done):
             assert now.pop(str(packed), 0) is None
             assert now.items() <= found.items()
             assert len(now) >= 2 or len(other) < len(data)
+    _, *lines = data.split(b"\n")
+    packed.write_bytes(b"\n".join([b"5", lines[1], *lines]))  # the receipt of one part twice
+    assert receipts.all_in(folder) == found | {str(packed): None}
+    with pytest.raises(CorruptShard, match="lines of .*packed.ndjson have changed .*; `dataprep verify DIR --repair"):
+        receipts.stated(None, str(packed))
 
 
 HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": [1]}', b'{"key": "key", "files": null}',

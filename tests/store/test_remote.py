@@ -517,3 +517,28 @@ def test_a_folder_is_no_empty_file(monkeypatch):
 def test_files_of_others_are_seen():
     """File systems keep no listings."""
     assert remote.fs_of("memory://others")[0].dircache.use_listings_cache is False
+
+
+def test_a_run_on_a_sealed_dataset_moves_to_a_store(tmp_path, monkeypatch):
+    """Keys of raw files depend on what the store states; those of sealed Datasets do not, so finished work counts."""
+    monkeypatch.setattr(remote, "checksum", lambda url, info: "stated")
+    store, data = fsspec.filesystem("memory"), b'{"text": "one text"}\n{"text": "\xd9\x85\xd8\xa7\xd8\xa1"}\n' * 3
+    (tmp_path / "a.jsonl").write_bytes(data)
+    store.pipe_file("/moves/a.jsonl", data)
+    raw = [dp.read(str(tmp_path / "a.jsonl")), dp.read("memory://moves/a.jsonl")]
+    assert raw[0].key != raw[1].key
+    here = dp.Pipeline().run(raw[0], str(tmp_path / "sealed"))
+    there = dp.Pipeline().run(raw[1], "memory://moves/sealed")
+    assert here.key == there.key
+    done = dp.Pipeline(dp.Exact()).run(here, str(tmp_path / "out"))
+    (tmp_path / "out" / "manifest.json").unlink()  # as if it had been killed at its end
+    store.put(str(tmp_path / "out"), "/moves/out", recursive=True)
+    tasks = []
+
+    def mapped(self, task, items, label=""):
+        tasks.append(task)
+        return map(task, items)
+
+    monkeypatch.setattr(runner.Serial, "map", mapped)
+    assert dp.Pipeline(dp.Exact()).run(there, "memory://moves/out").key == done.key
+    assert [type(task).__name__ for task in tasks] == ["Seal"]  # which finds the receipts of its parts

@@ -11,7 +11,7 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_chars
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
-from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, write_cuts
+from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, WriteCuts, write_cuts
 from dataprep.dedup.substrings.passes import CountHashes, GatherRecords, HashWindows
 from dataprep.dedup.substrings.repeats import CUTS
 from dataprep.errors import require
@@ -28,6 +28,7 @@ DEFAULT_WORDS = 50
 LEAST_BYTES, MOST = 4, 1 << 20
 PASSES = (
     HashWindows, CountHashes, GatherRecords, search.CompareRecords, suffix_array.SortCorpus, SortRepeats, ShrinkRepeats,
+    WriteCuts,
 )  # fmt: skip
 
 

@@ -57,6 +57,7 @@ AGAIN = (
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
+NOT_LISTED = "does not belong to the result: the manifest does not list it"
 NOT_HIDDEN = "belongs to another recipe, and may contain data that the result hides"
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, recreates it"
 
@@ -244,15 +245,28 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     stated += [manifest.unread] if manifest.unread is not None else []
     items += [_StoredFile(folder.url, one.name, one.size, one.hash) for one in stated]
     problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
-    tables = {*manifest.tables(DROPS), *manifest.tables(CUTS)} - {item.name for item in items}
-    problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
+    tables = sorted({*manifest.tables(DROPS), *manifest.tables(CUTS)} - {item.name for item in items})
+    problems += [Problem(name, "is missing", AGAIN) for name in tables if not files.exists(folder.path(name))]
+    missing = _missing_receipts(folder, manifest)
+    problems += [Problem(name, NOT_LISTED, AGAIN) for name in _foreign(folder, {item.name for item in items})]
+    if not (problems or missing):  # receipts of an earlier result
+        shards = {one["name"] for record in folder.receipts().values() for one in (record or {}).get("shards", ())}
+        unstated = [*tables, *(one.name for one in manifest.shards if one.name not in shards and not folder.is_pruned)]
+        problems += [Problem(name, "is in no receipt", _again(folder)) for name in unstated]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
         found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
         problems.append(Problem(MANIFEST, found, AGAIN))
     if manifest.codec == VIEW and not problems:
         problems += [Problem(name, what, AGAIN) for name, what in damaged_input(folder, runner)]
-    return [*problems, *_missing_receipts(folder, manifest), *_unnamed(folder, manifest)]
+    return [*problems, *missing, *_unnamed(folder, manifest)]
+
+
+def _foreign(folder: Folder, stated: set[str]) -> Iterator[str]:
+    """Yield the files in the folders of large verdict tables that no receipt states; DuckDB would read them."""
+    for table in sorted({name.rpartition("/")[0] for name in stated if name.rpartition("/")[0].endswith(".parquet")}):
+        there = (files.join(table, name) for name in files.listdir(folder.path(table)))
+        yield from (name for name in there if name not in stated)
 
 
 def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
@@ -265,9 +279,13 @@ def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
         if files.exists(packed):
             lacks = f"has no receipt of {counted(len(missing), 'part')}"
         missing = [packed] if packed not in found else []  # whose damage is another problem
-    begun = folder.unfinished.recipe if missing else None
-    do = STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
-    return [Problem(url.removeprefix(f"{folder.url}/"), lacks, do) for url in missing]
+    return [Problem(url.removeprefix(f"{folder.url}/"), lacks, _again(folder)) for url in missing]
+
+
+def _again(folder: Folder) -> str:
+    """Return what restores the receipts of a result: they may still be among the files of its run."""
+    begun = folder.unfinished.recipe
+    return STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
@@ -275,8 +293,7 @@ def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
     there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
     others = owned.ours(folder.url, sorted(there - set(manifest.names())))
     names = sorted(owned.relative(url, folder.url) for url in others)
-    not_listed = "does not belong to the result: the manifest does not list it"
-    problems = [Problem(name, not_listed, STOPPED) for name in names]
+    problems = [Problem(name, NOT_LISTED, STOPPED) for name in names]
     return [*problems, *(Problem(name, NOT_HIDDEN, STOPPED) for name in _not_hidden(folder, manifest))]
 
 

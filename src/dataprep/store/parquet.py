@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.errors import ReadError
+
 from . import files
 
 FILE_GROUPS = 64  # row groups per file
@@ -135,8 +137,12 @@ def part_of(url: str, number: int) -> str:
 def parts_of(url: str) -> list[tuple[str, int]]:
     """Return the URL of each file of the table in the folder `url`, and the last id in it.
 
-    Raises ReadError if the table is not complete.
+    Raises ReadError if the table is not complete, or if the file that lists them is another one.
     """
     with files.open_arrow(index_of(url)) as f:
-        ends = map(int, (pq.read_schema(f).metadata or {})[ENDS].split())
-        return [(part_of(url, number), last) for number, last in enumerate(ends)]
+        try:
+            ends = [int(last) for last in (pq.read_schema(f).metadata or {})[ENDS].split()]
+        except (KeyError, ValueError) as e:  # another table in its place
+            msg = "it does not list the files of the table"
+            raise ReadError(msg, index_of(url)) from e
+    return [(part_of(url, number), last) for number, last in enumerate(ends)]

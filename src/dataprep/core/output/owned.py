@@ -62,7 +62,8 @@ _TOKENS = (  # of shards
     rf"/({_FORGOTTEN}|{_ASIDE}({_SHARD}|token_bytes(\.g\d+)?\.npy|{RECIPE}|{_ORIGIN})|{_PIECES}"
     rf"|tokenizer(_config)?\.g\d+\.json|({UNFINISHED}|{REPLACED})/tokenizer(_config)?(\.g\d+)?\.json)"
 )
-_INDEX = rf"/({_FORGOTTEN}|{_ASIDE}{_ORIGIN})"
+_SUFFIXES = r"shards(\.g\d+)?/part-\d{5,}(-\d{3,})?\.(text|docs|sa|json)"  # of a suffix index
+_INDEX = rf"/({_FORGOTTEN}|{_ASIDE}({_ORIGIN}|{_SUFFIXES}))"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
     rf"({_FORGOTTEN}|{_ASIDE}({MANIFEST}|{PRUNED}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"

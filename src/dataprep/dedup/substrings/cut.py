@@ -5,6 +5,7 @@ The groups of documents are processed one at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import SPAN, united, write_spans
-from dataprep.core.run.passes import Pass
+from dataprep.core.model.tables import SPAN, SPANS, united
+from dataprep.core.run.passes import Pass, WriteTable
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
 from dataprep.store import files
@@ -55,6 +56,7 @@ class SortRepeats(Pass[int]):
 
     Attributes:
         sources: the files of repeats, which have one section per group of documents.
+        first_new: the smallest id of a document from which spans are cut.
     """
 
     folder = "sort"
@@ -62,20 +64,32 @@ class SortRepeats(Pass[int]):
 
     cut: str
     sources: tuple[str, ...]  # the files of repeats, one section per group
+    first_new: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats of document group number `item` to the file `url`, sorted; return {}.
 
-        If `cut` is "char", the spans to cut are written instead of the repeats.
+        If `cut` is "char", the spans to cut are written instead of the repeats, and their counts are returned.
         """
         rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
             no_texts[2].flags.writeable = False
             rows = spans_of(rows, *no_texts, word_table(), CHAR)
+            rows = rows[rows[:, 0] >= np.uint64(self.first_new)]
         with files.atomic(url) as f:
             f.write(rows.tobytes())
-        return {}
+        return _counts(rows) if self.cut == "char" else {}
+
+
+def _counts(rows: U64) -> dict[str, int]:
+    """Return the numbers of rows, of spans that they cover, of documents, and of bytes; rows are uint64[m, 6]."""
+    spans = rows.view(SPAN).reshape(-1)
+    ids, start, end = united(spans["id"], spans["start"], spans["end"])
+    return {
+        "rows": len(spans), "spans": len(ids), "documents_cut": len(np.unique(ids)),
+        "bytes_cut": int((end - start).sum()),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,8 +109,9 @@ class ShrinkRepeats(Pass[Part]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the spans (byte ranges) to cut from input part `item` to the file `url`, uint64[m, 6]; return {}."""
+        """Write the spans (byte ranges) to cut from input part `item` to `url`, uint64[m, 6]; return their counts."""
         groups = _SortedRepeats(self.out, self.firsts)
+        counted: Counter[str] = Counter()
         with files.atomic(url) as f:
             for batch in B.recut(item.batches(["id", "text"])):
                 ids = B.ids(batch)
@@ -106,7 +121,30 @@ class ShrinkRepeats(Pass[Part]):
                     repeats, ids.copy(), offsets.copy(), data, word_table(self.word_split), CUTS.index(self.cut)
                 )
                 f.write(rows.tobytes())
-        return {}
+                counted.update(_counts(rows))
+        return dict(counted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteCuts(WriteTable):
+    """Write the table of spans to cut; a section is a file of `made`.
+
+    Attributes:
+        joined: the documents.
+        made: the pass that wrote the spans.
+        first: the number of its first file.
+    """
+
+    schema = SPANS
+
+    joined: Joined
+    made: type[Pass[Any]]
+    first: int
+
+    def rows(self, section: int) -> Iterator[pa.RecordBatch]:
+        """Yield the spans of file number `section`."""
+        url = self.made.url(self.out, self.first + section)
+        yield self.joined.spans(read_rows(url, SPAN_COLUMNS).view(SPAN).reshape(-1))
 
 
 class _SortedRepeats:
@@ -137,8 +175,8 @@ def read_rows(url: str, columns: int = COLUMNS) -> U64:
 def write_cuts(
     joined: Joined, runner: Runner, out: str, *, url: str, name: str, key: str, cut: str, word_split: str,
     sources: Sequence[str], firsts: tuple[int, ...],
-) -> dict[str, int]:  # fmt: skip
-    """Write the table of spans to cut to `url`; return the numbers {"spans", "documents_cut", "bytes_cut"}.
+) -> dict[str, Any]:  # fmt: skip
+    """Write the table of spans to cut to `url`; return {"files", "spans", "documents_cut", "bytes_cut"}.
 
     - joined: the documents, after older ones from which nothing is cut.
     - cut: as in SuffixArray.
@@ -148,22 +186,14 @@ def write_cuts(
     - name: the stage's name, for progress bars.
     - key: the hash of the settings and input.
     """
-    list(runner.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
-    urls = [SortRepeats.url(out, group) for group in range(len(firsts))]
+    task = SortRepeats(out, key, cut, tuple(sources), int(joined.first_new))
+    made = list(runner.map(task, range(len(firsts)), f"{name}: sort"))
+    wrote: type[Pass[Any]] = SortRepeats
     if cut != "char":
-        items = joined.docs.tasks[joined.n_old :]
-        list(runner.map(ShrinkRepeats(out, key, cut, word_split, firsts), items, f"{name}: shrink"))
-        urls = [ShrinkRepeats.url(out, item.number) for item in items]
-    counted = {"spans": 0, "documents_cut": 0, "bytes_cut": 0}
-
-    def spans() -> Iterator[pa.Table]:
-        for rows_url in urls:
-            rows = joined.new(read_rows(rows_url, SPAN_COLUMNS).view(SPAN).reshape(-1))
-            ids, start, end = united(rows["id"], rows["start"], rows["end"])
-            counted["spans"] += len(ids)
-            counted["documents_cut"] += len(np.unique(ids))
-            counted["bytes_cut"] += int((end - start).sum())
-            yield joined.spans(rows)
-
-    write_spans(url, spans())
-    return counted
+        items, wrote = joined.docs.tasks[joined.n_old :], ShrinkRepeats
+        made = list(runner.map(ShrinkRepeats(out, key, cut, word_split, firsts), items, f"{name}: shrink"))
+    first = 0 if cut == "char" else joined.n_old
+    write = WriteCuts(out, key, url, len(made), joined=joined, made=wrote, first=first)
+    totals = {n: sum(one.get(n, 0) for one in made) for n in ("rows", "spans", "documents_cut", "bytes_cut")}
+    written = write.run(runner, totals.pop("rows"), f"{name}: write spans")
+    return {"files": written, **totals}
