@@ -46,13 +46,13 @@ def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
     """Return the normal form of eight ASCII bytes, its length, and the bytes that must be processed one by one."""
     n, odd = np.uint64(8), w & TOPS
     w &= ~TOPS
-    upper = _between(w, 0x41, 0x5A)
-    value = w | upper >> np.uint64(2) if lowers else w
+    letters = _between(w | np.uint64(0x20) * ONES, 0x61, 0x7A)
+    value = w | letters >> np.uint64(2) if lowers else w
     if kind == PRINTED:
         odd |= _between(w, 0, 0x1F)
     if kind == LETTERS:
         digits = _between(w, 0x30, 0x39)
-        other = ~(upper | _between(w, 0x61, 0x7A) | digits | _between(w, 0x20, 0x20)) & TOPS
+        other = ~(letters | digits | _between(w, 0x20, 0x20)) & TOPS
         if zeros:
             value &= ~((digits >> np.uint64(7)) * np.uint64(0x0F))
             if other:
