@@ -348,7 +348,7 @@ class CutRepeats(Pass[PartToCut]):
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
-                    _, start, end = united(spans["id"], spans["start"], spans["end"])
+                    _, start, end = united(*(np.ascontiguousarray(spans[name]) for name in ("id", "start", "end")))
                     n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
         return {"spans": n_spans, "bytes": n_bytes}
 
