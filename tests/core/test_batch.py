@@ -82,6 +82,14 @@ def test_values_are_found_in_a_sorted_array(values, wanted):
     assert [values[k] for k, there in zip(at, found, strict=True) if there] == [w for w in wanted if w in values]
 
 
+@pytest.mark.parametrize("values", [[], [3], [3, 3], [1, 1, 2, 1, 5, 5, 5]])
+def test_runs_are_those_of_groupby(values):
+    """Where runs of equal values begin, and how long they are, also of no values."""
+    begins, n = B.runs(np.array(values, np.uint64))
+    assert np.repeat(np.array(values, np.uint64)[begins], n).tolist() == values
+    assert n.tolist() == [len(list(group)) for _, group in itertools.groupby(values)]
+
+
 def test_ids_have_limits():
     """The largest file and position, plain integers, and what lies one beyond."""
     largest = 2**64 - 1

@@ -23,6 +23,7 @@ from dataprep.errors import ReadError
 from . import files
 
 FILE_GROUPS = 64  # row groups per file
+POSITIONS = ("start", "end", "duplicate_of_start", "duplicate_of_end")  # columns of positions in texts
 ENDS = b"last_ids"
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
@@ -41,12 +42,14 @@ class FileWriter(pq.ParquetWriter):
 def compact(schema: pa.Schema) -> dict[str, Any]:
     """Return the options with which tables are written to Parquet: integers as differences, texts as dictionaries.
 
-    The files are half as large as with dictionaries of integers, and are written in two thirds of the time.
+    The files are half as large as with dictionaries of integers, and are written in two thirds of the time. The
+    differences of positions are not compressed, which would make the files about 1 % smaller.
     """
     integers = [field.name for field in schema if pa.types.is_integer(field.type)]
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    codecs = {field.name: "none" if field.name in POSITIONS else "zstd" for field in schema}
     return {
-        "compression": "zstd", "write_page_checksum": True, "use_dictionary": texts,
+        "compression": codecs, "write_page_checksum": True, "use_dictionary": texts,
         "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
     }  # fmt: skip
 

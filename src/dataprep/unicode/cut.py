@@ -49,4 +49,7 @@ def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: 
 
     - first: int64[n + 1].
     """
-    return _without(offsets, data, first, starts, ends, enough, classes())
+    own = (starts.view(), ends.view())
+    for positions in own:
+        positions.flags.writeable = False  # a kernel is compiled once per type
+    return _without(offsets, data, first, *own, enough, classes())

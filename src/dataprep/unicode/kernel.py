@@ -29,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 BUILT_IN = ("builtins", "math", "cmath", "numpy", "numba")  # packages whose functions Numba itself knows
 SIMPLE = (bool, int, float, complex, str, bytes, np.generic, Enum, type(...))
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLOSURE")
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _BEING_MADE = threading.RLock()
 
 
@@ -177,17 +178,24 @@ def _parts(function: Any) -> Iterator[Any]:
 def _read(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every global and closure variable that bytecode loads, as name and value; `K.name` of a module `K`."""
     module: Any = None
-    for op in dis.get_instructions(code):
-        if op.opname in {"LOAD_ATTR", "LOAD_METHOD"} and module is not None:
-            value = getattr(module, op.argval)
-        elif op.opname in LOADS and op.argval in names:
-            value = names[op.argval]
+    for operation, name in _loads(code):
+        if operation in ATTRIBUTES and module is not None:
+            value = getattr(module, name)
+        elif operation in LOADS and name in names:
+            value = names[name]
         else:
-            module = module if op.opname in {"CACHE", "EXTENDED_ARG"} else None
+            module = None
             continue
         module = value if isinstance(value, types.ModuleType) else None
         if module is None:
-            yield op.argval, value
+            yield name, value
+
+
+@functools.cache  # kernels have many functions in common
+def _loads(code: types.CodeType) -> list[tuple[str, Any]]:
+    """Return the operations of bytecode with their arguments; those that load no name are ("", None)."""
+    wanted = [op for op in dis.get_instructions(code) if op.opname not in {"CACHE", "EXTENDED_ARG"}]
+    return [(op.opname, op.argval) if op.opname in (*LOADS, *ATTRIBUTES) else ("", None) for op in wanted]
 
 
 def _constant(name: str, value: Any) -> Iterator[Any]:

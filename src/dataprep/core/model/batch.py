@@ -61,6 +61,13 @@ def find_sorted(
     return at, values[at] == wanted if len(values) else np.zeros(len(wanted), np.bool_)
 
 
+def runs(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the index at which each run of equal values begins, and the length of each run."""
+    begins = np.flatnonzero(values[1:] != values[:-1]) + 1
+    begins = np.concatenate([np.zeros(min(1, len(values)), np.intp), begins])
+    return begins, np.diff(begins, append=len(values))
+
+
 def show_id(id_: int) -> str:
     """Return a document id as text: `file:position`.
 

@@ -242,8 +242,10 @@ class Ledger:
             return
         rows = pa.Table.from_batches(self._new_cuts).select(["id", "start", "end", "reason"])
         self._new_cuts = []
-        is_here = B.find_sorted(B.ids(batch), rows.column("id").to_numpy())[1]
-        rows = rows if is_here.all() else rows.filter(pa.array(is_here))
+        given = rows.column("id").to_numpy()
+        begins, n = B.runs(given)
+        is_here = B.find_sorted(B.ids(batch), given[begins])[1]
+        rows = rows if is_here.all() else rows.filter(pa.array(np.repeat(is_here, n)))
         reasons = rows.column("reason")
         for rule in (rules := reasons.unique().fill_null(self.stage).unique().to_pylist()):
             mine = rows if len(rules) == 1 else rows.filter(pc.equal(reasons.fill_null(self.stage), rule))
@@ -323,7 +325,7 @@ class Ledger:
         """Run a stage once more on the documents to be quoted, to find the cuts of each rule."""
         if waiting := self._quotes.replayed():
             replay = Ledger(self.stage, is_replay=True)
-            for _ in stage((replay.received(batch) for batch in waiting), replay):
+            for _ in stage(map(replay.received, [B.concat(waiting)]), replay):
                 pass
             self._quotes.keep_spans(replay.cut_table())
 
@@ -368,13 +370,15 @@ class Ledger:
 
     def _sources(self, ids: Ids) -> pa.StringArray:
         """Return the source of each document not yet accounted for, null for other documents."""
-        at, found_in, n = np.full(len(ids), -1), [pa.nulls(0, pa.string())], 0
+        begins, sizes = B.runs(ids)
+        at, found_in, n = np.full(len(begins), -1), [pa.nulls(0, pa.string())], 0
         for held in self._held:
-            rows, found = held.rows(ids)
+            rows, found = held.rows(ids[begins])
             at[found] = np.arange(n, n + len(rows))
             found_in.append(held.batch.column("source").take(pa.array(rows)).cast(pa.string()))
             n += len(rows)
-        return pa.concat_arrays(found_in).take(pa.array(at, mask=at < 0))
+        of_runs = pa.concat_arrays(found_in).take(pa.array(at, mask=at < 0))
+        return of_runs.take(pa.array(np.repeat(np.arange(len(begins)), sizes)))
 
     def _add_drops(
         self, rows: pa.RecordBatch, source: pa.DictionaryArray, n_bytes: Any, where: tuple[Batch, Rows] | None

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
 from dataprep.store import files
 from dataprep.store.parquet import parts_of
 
+from .batch import find_sorted, runs
 from .tables import IDS, checked, conform, id_bounds, known_columns
 
 
@@ -61,8 +61,9 @@ class RangeReader:
         ids = rows.column("id").to_numpy()
         first, last = np.searchsorted(ids, np.uint64(low)), np.searchsorted(ids, np.uint64(high), "right")
         found = rows.slice(first, last - first)
-        is_in = pc.is_in(found.column("id"), batch.column("id"))
-        return (found if pc.all(is_in).as_py() else found.filter(is_in)).combine_chunks()
+        begins, n = runs(ids[first:last])
+        is_in = find_sorted(np.sort(numbers), ids[first:last][begins])[1]
+        return (found if is_in.all() else found.filter(pa.array(np.repeat(is_in, n)))).combine_chunks()
 
     def _groups(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the row groups that may contain ids from `low` to `high`, and open their files but no others."""

@@ -115,12 +115,13 @@ class CutSpans(Verdict):
         from dataprep.unicode.cut import without  # imports Numba, which opening a Dataset does not need
 
         stats.cut(rows["id"], **{name: column for name, column in rows.items() if name != "id"})
-        ids = B.ids(batch)
-        order = np.argsort(ids, kind="stable")
-        row = order[np.searchsorted(ids, rows["id"].to_numpy(), sorter=order)]
-        by_row = np.argsort(row, kind="stable")
-        first = np.searchsorted(row[by_row], np.arange(len(ids) + 1))
-        starts, ends = (rows[name].to_numpy()[by_row] for name in ("start", "end"))
+        ids, given = B.ids(batch), rows["id"].to_numpy()
+        low, high = (np.searchsorted(given, ids, side) for side in ("left", "right"))
+        first = np.append(0, np.cumsum(high - low))
+        starts, ends = (rows[name].to_numpy() for name in ("start", "end"))
+        if (low != first[:-1]).any():  # the documents are not in order of their ids
+            by_row = np.arange(len(given)) + np.repeat(low - first[:-1], high - low)
+            starts, ends = starts[by_row], ends[by_row]
         offsets, data, left = without(*B.buffers(batch), first, starts, ends, self.min_remaining_chars)
         short = (np.diff(first) > 0) & (left < self.min_remaining_chars)
         reasons = pc.if_else(pa.array(short), "too_short_after_cuts", None)

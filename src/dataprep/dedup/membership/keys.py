@@ -2,6 +2,8 @@
 
 64 bits are enough: if n keys are stored, a new key equals one of them with probability n / 2^64. At 10^11 keys this is
 5e-9, far below the filter's own rate of false positives.
+
+Slow reference for the tests: tests/twins/bloom.py
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_s
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
 from dataprep.dedup.spans.hashes import unit_hashes
-from dataprep.dedup.spans.units import blocks
+from dataprep.dedup.spans.units import UnitBlock, blocks
 from dataprep.store import files
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.hashes import shingle_hashes
-from dataprep.unicode.text import I64, U8, U64
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U64, Int
 from dataprep.unicode.words import words
 
 from . import hyperloglog
@@ -67,12 +70,14 @@ class KeyUnits:
         text, start, end, keys, sizes = _paragraphs(offsets, data, self.normalize)
         if self.unit == "ngram":
             keys, sizes = ngram_keys(start, end, data, self.ngram, self.word_split)
+        units = np.bincount(text, minlength=batch.num_rows)
+        begins = np.repeat(offsets[:-1], units)
         return {
             "ids": B.ids(batch),
             "lengths": np.diff(offsets),
-            "units": np.bincount(text, minlength=batch.num_rows),
-            "start": start - offsets[text],
-            "end": end - offsets[text],
+            "units": units,
+            "start": start - begins,
+            "end": end - begins,
             "sizes": sizes,
             "keys": keys,
         }
@@ -95,18 +100,32 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
     """Return text, start, end in `data` of paragraphs that are not blank, their keys, and keys per paragraph (0, 1)."""
     none, found = np.zeros(0, np.int64), []
     for block in blocks(offsets, data, "paragraph", normalize):
-        has_key = block.chars > 0
-        some = has_key.copy()
+        chars = block.chars
         if normalize is not None:  # the form of "!!!" may be empty, but it is not blank
-            bare = np.flatnonzero(~has_key)
-            some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
-        keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
-        found.append((block.text[some], block.start[some], block.end[some], keys, has_key[some].astype(np.int64)))
+            chars, bare = chars.copy(), np.flatnonzero(chars == 0)
+            chars[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1]
+        found.append(not_blank(block, chars))
     if len(found) == 1:
         return found[0]
     found.append((none, none, none, none.astype(np.uint64), none))
     text, start, end, keys, sizes = (np.concatenate(column) for column in zip(*found, strict=True))
     return text, start, end, keys, sizes
+
+
+@kernel
+def not_blank(block: UnitBlock, chars: I64) -> tuple[I64, I64, I64, U64, I64]:
+    """Return text, start, end, keys, and keys per unit (0, 1), of the units of a block with `chars` above 0."""
+    n = len(chars)
+    text, start, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    keys, sizes = np.empty(n, np.uint64), np.empty(n, np.int64)
+    k: Int = 0
+    n_keys: Int = 0
+    for j in range(n):
+        text[k], start[k], end[k] = block.text[j], block.start[j], block.end[j]
+        keys[n_keys], sizes[k] = block.hashes[j, 0] ^ block.hashes[j, 1], min(block.chars[j], 1)
+        n_keys += block.chars[j] > 0
+        k += chars[j] > 0
+    return text[:k], start[:k], end[:k], keys[:n_keys], sizes[:k]
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicode") -> tuple[U64, I64]:
@@ -326,8 +345,11 @@ def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: f
     if unit == "document":
         return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])
     if unit == "paragraph":
-        seen = found["sizes"].astype(np.uint8)
-        seen[seen == 1] = entered.enter(found["keys"])
+        seen = entered.enter(found["keys"])
+        if len(seen) < len(found["sizes"]):  # some units have no key
+            every = found["sizes"].astype(np.uint8)
+            every[every == 1] = seen
+            seen = every
         return _spans(found, seen)
     return _spans(found, entered.judge(found["keys"], found["units"], found["sizes"], threshold))
 

@@ -17,7 +17,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.tables import NOBODY, SPAN
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, Int, classes, space, step_back
+from dataprep.unicode.text import I64, U8, U16, U64, Int, classes, space, step_back
 
 Spans = Any  # a structured array of tables.SPAN
 
@@ -34,21 +34,25 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
     - final: True if no further repeats follow. If it is False, the last repeats, to which the next ones may be joined,
       are returned as undecided; pass them again together with the next repeats.
     """
-    rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(len(repeats) if strips else 3 * len(repeats), SPAN)
-    n, closed = _close_up(repeats, rows, *B.buffers(batch), classes(), int(strips), int(final), out)
+    n, closed = _close_up(repeats, B.ids(batch), *B.buffers(batch), classes(), int(strips), int(final), out)
     return out[:n], repeats[closed:]
 
 
 @kernel
 def _close_up(
-    repeats: Spans, rows: I64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
+    repeats: Spans, ids: U64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
 ) -> tuple[int, int]:
-    """Write the spans of all complete runs; return the number of spans, and the number of repeats in them."""
-    start, end, n, k = repeats["start"], repeats["end"], 0, 0
+    """Write the spans of all complete runs; return the number of spans, and the number of repeats in them.
+
+    - ids: uint64, ascending, of all texts; it has those of `repeats`.
+    """
+    start, end, n, k, row = repeats["start"], repeats["end"], 0, 0, 0
     while k < len(repeats):
-        at, stop, reach, last = offsets[rows[k]], offsets[rows[k] + 1], end[k], k + 1
-        while last < len(repeats) and rows[last] == rows[k]:
+        while ids[row] < repeats[k]["id"]:
+            row += 1
+        at, stop, reach, last = offsets[row], offsets[row + 1], end[k], k + 1
+        while last < len(repeats) and repeats[last]["id"] == ids[row]:
             i = at + reach
             while i < at + start[last] and space(data, i, table):
                 i += space(data, i, table)

@@ -3,7 +3,8 @@
 A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
 the normal form drops between two words) is hashed as a blank before the next character. A character beyond ASCII is
 hashed as three bytes, of which the first is 0x80 or more. The normal form is collected byte by byte, except in a fast
-path: if eight bytes of the text are their own normal form, or seven of them and a gap, they are hashed in one step.
+path: if eight bytes of the text are their own normal form, or seven of them and a gap, they are hashed in one step. So
+are the last bytes of a unit, fewer than eight: they are read together with bytes before them, which are shifted out.
 
 Slow reference for the tests: tests/twins/units.py
 """
@@ -19,6 +20,7 @@ from dataprep.unicode.text import I64, POINT, U8, U64, Int, code_point, final_si
 from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
 
 FACTOR_A, FACTOR_B = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB
+FILLING = np.uint64(0x6161616161616161)  # letters, which every normal form keeps
 ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
@@ -44,13 +46,13 @@ def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
     """Return the normal form of eight ASCII bytes, its length, and the bytes that must be processed one by one."""
     n, odd = np.uint64(8), w & TOPS
     w &= ~TOPS
-    upper = _between(w, 0x41, 0x5A)
-    value = w | upper >> np.uint64(2) if lowers else w
+    letters = _between(w | np.uint64(0x20) * ONES, 0x61, 0x7A)
+    value = w | letters >> np.uint64(2) if lowers else w
     if kind == PRINTED:
         odd |= _between(w, 0, 0x1F)
     if kind == LETTERS:
         digits = _between(w, 0x30, 0x39)
-        other = ~(upper | _between(w, 0x61, 0x7A) | digits | _between(w, 0x20, 0x20)) & TOPS
+        other = ~(letters | digits | _between(w, 0x20, 0x20)) & TOPS
         if zeros:
             value &= ~((digits >> np.uint64(7)) * np.uint64(0x0F))
             if other:
@@ -83,6 +85,12 @@ def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[I
 
 
 @kernel(inline="always")
+def _last(data: U8, i: Int, stop: Int) -> Int:
+    """Return the one to seven bytes data[i:stop] as one number; `stop` is at least 8."""
+    return eight_bytes(data, stop - np.uint64(8)) >> np.uint64(8) * (np.uint64(8) - (stop - i))
+
+
+@kernel(inline="always")
 def _unchanged(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int, Int]:
     """Hash the leading ASCII bytes of data[i:stop] that are unchanged, as `_append` does; last value: their end."""
     a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
@@ -94,6 +102,10 @@ def _unchanged(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int, Int]:
         a, b = (a ^ w) * np.uint64(FACTOR_A), (b ^ w) * np.uint64(FACTOR_B)
         a, b = a ^ (a >> np.uint64(32)), b ^ (b >> np.uint64(32))
         i += np.uint64(8)
+    if i < stop and stop >= np.uint64(8):
+        last = _last(data, i, stop)
+        if not last & TOPS:
+            return a, b, last, np.uint64(8) * (stop - i), stop
     while i < stop and data[i] < 0x80:
         word |= np.uint64(data[i]) << bits
         bits += np.uint64(8)
@@ -119,22 +131,24 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
     for u in range(len(start)):
         from_, to = strip(data, start[u], end[u], table)
         blank = from_ == to
-        if not strips:
-            from_, to = start[u], end[u]
+        from_, to = (from_, to) if strips else (start[u], end[u])
         i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
         gap = row = part = none
         a, b, word, bits, i = _unchanged(data, i, stop if kind == EVERY and not lowers else i)
         length = i - np.uint64(from_)
         while i < stop or part:
-            if i >= plain and i + eight <= stop and not part:
-                w = eight_bytes(data, i)
+            if i >= plain and stop >= eight and not part:
+                size = min(stop - i, eight)
+                w = eight_bytes(data, i) if size == eight else _last(data, i, stop) | FILLING << eight * size
                 value, n, odd = _plain(w, kind, lowers, zeros)
                 blanks = _between(value, 0x20, 0x20) if kind != EVERY else none
                 twice = blanks & (blanks << eight | (np.uint64(0x80) if gap or not length else none))
-                if odd or twice or not n:
+                if odd or twice:
                     plain = i + eight
                     continue
-                i += eight
+                i, n = i + size, n + size - eight
+                if not n:
+                    continue
                 if gap:  # its blank comes first
                     a, b, word, bits = _append(a, b, word, bits, np.uint64(0x20), one)
                     length, gap = length + one, none
@@ -162,8 +176,7 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                 value, n = _bytes_of(entry & np.uint64(POINT), kept)
                 blank_before = gap & kept
                 value = value << (eight * blank_before) | blank_before * np.uint64(0x20)
-                n += blank_before
-                length += kept + blank_before
+                n, length = n + blank_before, length + kept + blank_before
                 gap = (entry >> np.uint64(31) & np.uint64(length != none)) | (gap & (kept ^ one))
             a, b, word, bits = _append(a, b, word, bits, value, n)
         out[u, 0] = mix64((a ^ word) * np.uint64(FACTOR_A) + length)

@@ -23,17 +23,17 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
 from dataprep.core.model.tables import SPAN, SPANS, united
-from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
+from dataprep.core.run.merge import MergeSections, SplitSections
 from dataprep.core.run.passes import PartItem, Pass, WriteTable
 from dataprep.dedup.older import Joined
 from dataprep.errors import DataprepError, counted
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.store.spill import Spill, all_sections, each_section, spill_to
+from dataprep.store.spill import Divided, Spill, all_sections, each_section, spill_to
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, Int
+from dataprep.unicode.text import I64, U64, Int
 
 from .gaps import close_up
-from .units import blocks
+from .units import UnitBlock, blocks
 
 Records = npt.NDArray[Any]
 RECORD = np.dtype(
@@ -75,13 +75,16 @@ class HashUnits(Pass[Part]):
         counts = {"docs": 0, "units": 0}
         firsts: list[tuple[int, int]] = []
 
-        def sections(held: list[Records]) -> list[Any]:
-            records = np.concatenate(held)
-            firsts.append(records[["id", "start"]][0].tolist())
-            section = partition_of(records, self.partitions)
-            if self.sections < self.partitions:
-                section = ((section + 1) * self.sections - 1) // self.partitions
-            return in_sections(section.astype(np.uint16), records, None, self.sections)  # a radix sort, for two bytes
+        def sections(held: list[Records]) -> list[Divided]:
+            firsts.append(held[0][["id", "start"]][0].tolist())
+            counts = np.zeros(self.sections, np.int64)
+            for records in held:
+                count_by_section(records, self.partitions, counts)
+            cuts = np.append(0, np.cumsum(counts))
+            by_section, at = np.empty(cuts[-1], RECORD), cuts[:-1].copy()
+            for records in held:
+                place_by_section(records, self.partitions, at, by_section)
+            return [Divided(by_section, cuts)]
 
         with spill_to(url, self.sections, synced=False) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
@@ -94,20 +97,56 @@ class HashUnits(Pass[Part]):
             ids = B.ids(batch)
             counts["docs"] += batch.num_rows
             for block in blocks(offsets, data, self.unit, self.normalize):
-                has = np.flatnonzero(block.chars)
-                records = np.empty(len(has), RECORD)
-                records["a"], records["b"] = block.hashes[has, 0], block.hashes[has, 1]
-                text, start = block.text[has], block.start[has]
-                records["id"], records["start"] = ids[text], start - offsets[text]
-                records["size"] = block.end[has] - start
-                records["chars"] = np.minimum(block.chars[has], 2**32 - 1)
-                counts["units"] += len(has)
-                yield records
+                records = np.empty(len(block.text), RECORD)
+                n = write_records(block, ids, offsets, records)
+                counts["units"] += n
+                yield records[:n]
+
+
+@kernel
+def write_records(block: UnitBlock, ids: U64, offsets: I64, out: Records) -> int:
+    """Write a RECORD for each unit of a block whose normal form is not empty; return their number.
+
+    - ids: the document of each text.
+    - offsets: int64[texts + 1], where each text begins.
+    """
+    k: Int = 0
+    for j in range(len(block.text)):
+        if block.chars[j]:
+            text = block.text[j]
+            out[k]["a"], out[k]["b"], out[k]["id"] = block.hashes[j, 0], block.hashes[j, 1], ids[text]
+            out[k]["start"], out[k]["size"] = block.start[j] - offsets[text], block.end[j] - block.start[j]
+            out[k]["chars"] = min(block.chars[j], MAX_DOC_BYTES)
+            k += 1
+    return int(k)
+
+
+@kernel(inline="always")
+def _section(record: Any, partitions: Int, sections: Int) -> Int:
+    """Return the section of a record. A section has one or several adjacent partitions (ranges of hashes)."""
+    partition = (record["a"] >> np.uint64(32)) * np.uint64(partitions) >> np.uint64(32)
+    return (np.int64(partition + np.uint64(1)) * sections - 1) // partitions
+
+
+@kernel
+def count_by_section(records: Records, partitions: int, counts: I64) -> None:
+    """Add the number of records of each section to `counts`."""
+    for j in range(len(records)):
+        counts[_section(records[j], partitions, len(counts))] += 1
+
+
+@kernel
+def place_by_section(records: Records, partitions: int, at: I64, out: Records) -> None:
+    """Copy each record to `out`, in order, to the row that `at` has for its section; advance that row."""
+    for j in range(len(records)):
+        section = _section(records[j], partitions, len(at))
+        out[at[section]] = records[j]
+        at[section] += 1
 
 
 def partition_of(records: Records, n: int) -> I64:
     """Return which of the `n` partitions contains each RECORD, int64."""
-    return np.asarray(((records["a"] >> np.uint64(32)) % np.uint64(n)).astype(np.int64))
+    return np.asarray(((records["a"] >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.int64))
 
 
 def _checked(batch: Batch) -> tuple[I64, Any]:
@@ -352,7 +391,7 @@ class CutRepeats(Pass[PartToCut]):
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
-                    _, start, end = united(spans["id"], spans["start"], spans["end"])
+                    _, start, end = united(*(np.ascontiguousarray(spans[name]) for name in ("id", "start", "end")))
                     n_rows, n_spans = n_rows + len(spans), n_spans + len(start)
                     n_bytes += int((end - start).sum())
         return {"rows": n_rows, "spans": n_spans, "bytes": n_bytes}

@@ -113,8 +113,10 @@ def line_stop(data: U8, i: Int, stop: Int) -> Int:
     """Return the position of the first line feed in data[i:stop], or `stop`; eight bytes are read at a time."""
     while i + np.uint64(8) <= stop:
         w = eight_bytes(data, i) ^ LINE_FEEDS
-        if (w - ONES) & ~w & TOPS:
-            break
+        found = (w - ONES) & ~w & TOPS  # its lowest bit is that of the first one
+        if found:
+            below = (found & (np.uint64(0) - found)) - np.uint64(1)
+            return i + ((below & ONES) * ONES >> np.uint64(56)) - np.uint64(1)
         i += np.uint64(8)
     while i < stop and data[i] != 10:
         i += np.uint64(1)
