@@ -325,7 +325,7 @@ class Ledger:
         """Run a stage once more on the documents to be quoted, to find the cuts of each rule."""
         if waiting := self._quotes.replayed():
             replay = Ledger(self.stage, is_replay=True)
-            for _ in stage(map(replay.received, [B.concat(waiting)]), replay):
+            for _ in stage((replay.received(batch) for batch in waiting), replay):
                 pass
             self._quotes.keep_spans(replay.cut_table())
 
