@@ -106,6 +106,7 @@ def test_a_run_without_workers_stops_the_same_way(pipe, tmp_path, monkeypatch, d
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(stopping, "_folders", [])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))  # else a trial may be in memory
     temporary = f"any('dry-run' in name for name in os.listdir({str(tmp_path / 'tmp')!r}))"
     pipe(f"import sys; assert {temporary} == ('--dry-run' in sys.argv); {stop}")
     code, _, said = dataprep("run", "pipe.py", "--out", "out", "--dry-run")
