@@ -71,8 +71,11 @@ def test_packed_receipts_of_an_earlier_result_or_of_fewer_parts_are_a_problem(tm
     place.write_bytes(b"\n".join([b"2", *others]))
     assert [one.found for one in damage(tmp_path / "out")] == ["has no receipt of 1 part"]
     place.write_bytes(b"\n".join([b"3", first[:-9], *others]))
+    shutil.copytree(tmp_path / "out", tmp_path / "before")
     with pytest.raises(CorruptShard, match="packed.ndjson have changed since they were written; .*--repair"):
         forget(str(tmp_path / "out"), [next(iter(open_dataset(str(tmp_path / "out"))))["id"]])
+    (tmp_path / "out" / ".dataprep-failure").unlink(missing_ok=True)
+    same_bytes(tmp_path / "before", tmp_path / "out")
 
 
 def damage(out):

@@ -201,7 +201,7 @@ KINDS = [  # the stage, whether it cuts, whether it only drops; with annotate, i
 def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
     """Tables of many files drop and cut what tables of one file do; `verify` finds a lost one, and `prune` all."""
     rows = [f"page {n % 9} of one\n\nline {n % 4} in \u0641\u0627\u0633\n\nword {n}" for n in range(40)]
-    stages = Exact(unit="line"), MinHash(bands=4, rows=2), Bloom(unit="paragraph")
+    stages = Exact(unit="line"), SuffixArray(min_words=2), MinHash(bands=4, rows=2), Bloom(unit="paragraph")
     docs, out = laws.dataset_of(tmp_path, rows, parts=8), tmp_path / "several"
     Pipeline(*stages).run(docs, str(tmp_path / "one"), Serial())
     monkeypatch.setattr(tables, "VERDICT_ROWS", 3)
@@ -210,6 +210,7 @@ def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
     laws.same_result(tmp_path / "one", out)
     pieces = sorted(out.glob("steps/*/*.parquet/part-*"))
     assert len(pieces) > 6
+    assert {path.parts[-3][3:8] for path in pieces} >= {"Exact", "Suffi"}
     assert verify(str(out))[str(out)] == []
     pieces[1].write_bytes(pieces[1].read_bytes()[:-1])
     assert [one.file for one in verify(str(out))[str(out)]] == [str(pieces[1].relative_to(out))]

@@ -21,7 +21,7 @@ from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.history import review
 from dataprep.shown.notebook import block
-from dataprep.store import files, lease
+from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import remove_empty
 
 from .copies import Copy
@@ -116,10 +116,13 @@ def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[s
 
     Returns the number of removed documents by folder, and a sentence for each work file that was removed or rebuilt.
     """
-    for member, ids in plan.lists.items():  # before all else, so that a rerun obeys it
-        forget_list.write_if_new(member.folder.url, ids)
     ordered = plan.family.parents_first
     changed = [member for member in reversed(ordered) if member.kind != TOKENS and len(plan.gone[member.folder])]
+    for folder in (folder for member in plan.lists for folder in member.datasets if len(plan.gone[folder])):
+        for url, record in folder.receipts().items():  # before anything is written: a damaged one may quote a document
+            receipts.stated(record, url)
+    for member, ids in plan.lists.items():  # before all else, so that a rerun obeys it
+        forget_list.write_if_new(member.folder.url, ids)
     cleared = list(remove_work_files(plan.family, changed))
     removed: dict[str, int] = {}
     for member in reversed(ordered):  # a call after a killed one finds in the parents what was made of the documents

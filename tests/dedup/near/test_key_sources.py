@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dataprep as dp
+from dataprep.core.run import merge
 from dataprep.dedup.near import key_sources
 from dataprep.store import parquet, shuffle
 from fixtures.counted import Counted, many_parts
@@ -20,6 +21,7 @@ def test_opens_grow_with_the_parts(monkeypatch, stage):
     """
     monkeypatch.setattr(shuffle, "FAN_IN", 4)
     monkeypatch.setattr(parquet, "FILE_GROUPS", 2)
+    monkeypatch.setattr(merge, "MAX_SECTIONS", 5)
     counts = []
     for n in (24, 48):
         with many_parts(n, docs=6, in_a_range=2) as (url, out):
