@@ -84,7 +84,7 @@ class Ray:
         not appear there for this process.
         """
         ray = self._ray()
-        remote = ray.remote(num_cpus=0, max_retries=0)(objection)
+        remote = ray.remote(num_cpus=0, max_retries=self.max_retries)(objection)
         wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         asked = {}
         try:
