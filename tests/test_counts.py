@@ -115,7 +115,7 @@ TABLE = {
     ),
     "lines": (
         READ + "dp.Pipeline(dp.Exact(unit='line')).run(docs, out=PLACE + '/OUT')",
-        Cost(RUN, {"input": 4}, 6, ""),
+        Cost(RUN, {"input": 4}, 9, ""),
     ),
     "encode": (
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",
