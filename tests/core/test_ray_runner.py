@@ -337,10 +337,10 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
 def test_shards_and_indexes_ask_the_nodes_too(ray, tmp_path, monkeypatch, make):
     """Before any task, with the folder of the result and a file of the input."""
 
-    def check_nodes(runner, out, read):
-        raise PlanError(f"asked {out} {read}")  # noqa: EM102
+    def prepare(runner, urls, out):
+        raise PlanError(f"asked {out} {urls[0]}")  # noqa: EM102
 
-    monkeypatch.setattr(Ray, "check_nodes", check_nodes)
+    monkeypatch.setattr(Ray, "prepare", prepare)
     (tmp_path / "a.jsonl").write_text('{"text": "a"}')
     with pytest.raises(PlanError, match=rf"^asked {tmp_path}/out {tmp_path}/a\.jsonl$"):
         make(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"))
