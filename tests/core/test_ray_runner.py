@@ -19,6 +19,7 @@ from dataprep.core.run.runner import AHEAD, Local
 from dataprep.errors import FunctionFailed, PlanError, ReadError, WorkerDied
 from dataprep.store import files
 from dataprep.store.atomic import is_attempt
+from dataprep.tokens.shards.writer import save
 
 
 class RayError(Exception):
@@ -330,11 +331,13 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
 
 
-@pytest.mark.parametrize("make", [
-    lambda docs, out: dp.encode(docs, dp.Tokenizer.of_bytes(), out, runner=Ray()),
-    lambda docs, out: dp.tools.SuffixIndex.build(docs, out, Ray()),
-], ids=["encode", "index"])  # fmt: skip
-def test_shards_and_indexes_ask_the_nodes_too(ray, tmp_path, monkeypatch, make):
+@pytest.mark.parametrize(("make", "read"), [
+    (lambda docs, _shards, out: dp.encode(docs, dp.Tokenizer.of_bytes(), out, runner=Ray()), "a.jsonl"),
+    (lambda docs, _shards, out: dp.tools.SuffixIndex.build(docs, out, Ray()), "a.jsonl"),
+    (lambda _docs, shards, out: dp.Mix({"memory": 1}).write(shards, out, 3, runner=Ray()), "s/manifest.json"),
+    (lambda _docs, shards, out: dp.tools.export(shards, to="nanogpt", out=out, runner=Ray()), "s/manifest.json"),
+], ids=["encode", "index", "mix", "export"])  # fmt: skip
+def test_all_that_has_tasks_asks_the_nodes(ray, tmp_path, monkeypatch, make, read):
     """Before any task, with the folder of the result and a file of the input."""
 
     def prepare(runner, urls, out):
@@ -342,8 +345,9 @@ def test_shards_and_indexes_ask_the_nodes_too(ray, tmp_path, monkeypatch, make):
 
     monkeypatch.setattr(Ray, "prepare", prepare)
     (tmp_path / "a.jsonl").write_text('{"text": "a"}')
-    with pytest.raises(PlanError, match=rf"^asked {tmp_path}/out {tmp_path}/a\.jsonl$"):
-        make(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"))
+    shards = save(tmp_path / "s", {"train": [[1, 2], [3]]}, vocab_size=9, eot=0)
+    with pytest.raises(PlanError, match=rf"^asked {tmp_path}/out {tmp_path}/{read}$"):
+        make(dp.read(str(tmp_path / "a.jsonl")), shards, str(tmp_path / "out"))
     assert ray.most == 0
 
 

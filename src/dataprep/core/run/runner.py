@@ -54,8 +54,9 @@ class Runner(Protocol):
     A custom Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`. Two more
     members are optional:
 
-    - `prepare(urls, out)`: a method that a run calls before its first task, with the URL of a file that each part of
-      the input reads, and the folder into which tasks write. It raises PlanError if the workers cannot use them.
+    - `prepare(urls, out)`: a method that is called before the first task of a run, with the URL of a file that each
+      part of the input reads, and the folder into which tasks write. It raises PlanError if the workers cannot use
+      them.
     - `has_other_machines`: True if workers may be on other machines, so that a relative `out` is made absolute.
     """
 

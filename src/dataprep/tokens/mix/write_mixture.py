@@ -21,7 +21,7 @@ from dataprep.core.output import forget_list
 from dataprep.core.output.commit import Work
 from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import MixedFolder, Origin, TokenizerFile, TokenShard
-from dataprep.core.run.context import place_of
+from dataprep.core.run.context import context_of, place_of
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError, redacted
 from dataprep.store import files
@@ -39,7 +39,7 @@ from dataprep.tokens.shards.folder import (
     write_files,
     write_sizes,
 )
-from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.shard import MANIFEST, Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
@@ -113,6 +113,7 @@ def _write(
     described: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> Shards:  # fmt: skip
     """Write the shards, and make them the result of `work`."""
+    context_of(runner).prepare([files.join(stream.path, MANIFEST) for stream in streams], work.out)
     first, pieces = streams[0].shards, pieces_of(work)
     tokenizer = _tokenizer(first, work)
     written: dict[str, int] = {}

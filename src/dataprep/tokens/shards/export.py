@@ -23,7 +23,7 @@ import numpy as np
 
 from dataprep.core.output import kinds, owned
 from dataprep.core.output.state import TokenShard
-from dataprep.core.run.context import place_of
+from dataprep.core.run.context import context_of, place_of
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import beside, files, lease, receipts
@@ -32,7 +32,7 @@ from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.place import TOKENIZER, check_files, check_same
 
 from .folder import own_tokenizer, shard_folder
-from .shard import Shards
+from .shard import MANIFEST, Shards
 
 if TYPE_CHECKING:
     from dataprep.core.run.runner import Runner
@@ -83,6 +83,7 @@ def export(
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
         beside.recover(folder)
+        context_of(runner).prepare([files.join(str(found.path), MANIFEST)], folder)
         jobs = list(FORMS[to](found, folder))
         _check_foreign(folder, jobs, found)
         owned.begin(folder)
