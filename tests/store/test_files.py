@@ -9,6 +9,7 @@ import types
 from datetime import datetime, timezone
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import xxhash
 import zstandard
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.output.layout import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
+from dataprep.read.survey import survey
 from dataprep.store import atomic, files, hashes, receipts, remote
 from dataprep.store.atomic import sweep_attempts
 
@@ -131,8 +133,21 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path, monkeypatch):
     for crossing in ("*/c.txt", "**/c.txt", "**", "c*/*"):
         with pytest.raises(ReadError, match=r"closed: cannot be opened \(Permission denied\); check the path$"):
             files.expand(str(tmp_path / crossing))
+        listed = files.listing(str(tmp_path / crossing), skip=True)
+        assert list(listed.closed) == [str(tmp_path / "closed")]
+        assert str(tmp_path / "open" / "c.txt") in listed.found or crossing == "c*/*"
     assert files.expand(str(tmp_path / "o*/c.txt")) == [str(tmp_path / "open" / "c.txt")]
     assert files.expand(str(tmp_path / "g*/*")) == []
+    errors[str(tmp_path / ".git")] = PermissionError(13, "Permission denied", str(tmp_path / ".git"))
+    files.write_bytes(str(tmp_path / ".git" / "c.txt"), b"")
+    listed = files.listing(str(tmp_path), skip=True)
+    assert (listed.hidden, list(listed.closed)) == ([str(tmp_path / ".git")], [str(tmp_path / "closed")])
+    files.write_bytes(str(tmp_path / "a.txt"), "نص عن البحر".encode())
+    docs = dp.read(str(tmp_path), on_bad_file="skip")
+    assert docs.unread().filter(pc.field("reason") == "unreadable")["file"].to_pylist() == [str(tmp_path / "closed")]
+    found = survey(str(tmp_path))
+    assert found.left_out[str(tmp_path / "closed")] == "unreadable"
+    assert found.details[str(tmp_path / "closed")] == "cannot be opened (Permission denied); check the path"
 
 
 def test_an_empty_folder_is_not_the_root():

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.hub_card import cell, section_of, with_section
-from dataprep.core.model.stats import StageStats
+from dataprep.core.model.stats import HIDDEN, StageStats
 from dataprep.core.output.lineage import family, left_out
 from dataprep.core.output.state import Manifest
 from dataprep.errors import CorruptShard
@@ -18,7 +18,7 @@ from dataprep.unicode.valid import printable
 
 from . import clusters
 from .judged import precisions
-from .run_summary import RunAmounts, amounts_of
+from .run_summary import COUNTED_AGAIN, RunAmounts, amounts_of
 
 MOST_SOURCES = 50
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B", "10B<n<100B",
@@ -59,6 +59,8 @@ def _sources(amounts: RunAmounts) -> Iterator[str]:
     yield "\n".join(rows)
     if len(amounts.sources) > MOST_SOURCES:
         yield f"The {MOST_SOURCES} largest of {len(amounts.sources):,} sources."
+    if HIDDEN in amounts.sources:
+        yield COUNTED_AGAIN
 
 
 def _settings(manifests: Sequence[Manifest]) -> Iterator[str]:

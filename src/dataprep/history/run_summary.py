@@ -40,6 +40,11 @@ LOST = 10  # clusters without a survivor that are listed
 REPEATS = 10  # cut texts that are shown
 LANGUAGE = ("language", "lang")  # columns with the language, whichever stage added them
 
+COUNTED_AGAIN = (
+    f"'{HIDDEN}' stands for the sources whose names a stage replaced. What this stage kept of them is counted again in "
+    "the rows of the new names, so the rows add up to more than all documents."
+)
+
 
 @dataclass(frozen=True)
 class TextPair:

@@ -37,14 +37,16 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     """Return the files that a path, folder or glob names; in a folder, files of unknown formats are left out.
 
     - wanted: the format of all files; None: detected per file.
-    - skip: list a link to a missing file as not read, instead of raising ReadError.
+    - skip: list a link to a missing file and a folder that cannot be listed as not read, instead of raising ReadError.
 
     Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if no file has one).
     """
-    listed = files.listing(path)
+    listed = files.listing(path, skip=skip)
     is_dir, is_file = listed.is_dir, listed.is_file
     stated = dict(zip([path], listed.found.values(), strict=True)) if is_file else listed.found
     urls = list(stated)
+    if not urls and listed.closed:
+        raise next(iter(listed.closed.values()))
     if not urls:
         missing = "no file matches" if files.is_glob(path) else "there is no such file"
         state = "the folder is empty" if is_dir else missing
@@ -60,6 +62,7 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
         raise _no_format(unknown[0], is_named=not is_dir)
     listing = Listing(left_out=[Unread(url, UNKNOWN, None, LINK) for url in sorted(folders)])
     listing.left_out += [unknown_file(url, with_chats=with_chats, skip=skip) for url in unknown]
+    listing.left_out += [unread_of(e, url) for url, e in listed.closed.items()]
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)

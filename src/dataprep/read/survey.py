@@ -198,9 +198,9 @@ def _of_project(url: str, kind: formats.Format | None) -> bool:
 
 
 def _of_files(folder: str) -> FolderContents:
-    listed = files.listing(folder)
-    left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden")
-    details: dict[str, str] = {}
+    listed = files.listing(folder, skip=True)
+    left_out: dict[str, str] = dict.fromkeys(listed.hidden, "hidden") | dict.fromkeys(listed.closed, UNREADABLE)
+    details: dict[str, str] = {url: e.message for url, e in listed.closed.items()}
     measured = {url: _measured(url, stated) for url, stated in listed.found.items()}
     for url, found in measured.items():
         if isinstance(found, str):
@@ -317,7 +317,8 @@ def _compact(folder: str, keys: Mapping[str, Key]) -> Iterable[tuple[str, Key]]:
             yield from _compact(path, inside)
     for (key, suffixes), urls in loose.items():
         pattern = f"{prefix}*{suffixes}"
-        short = len(urls) > LOOSE and not files.is_glob(folder) and sorted(files.expand(pattern)) == urls
+        short = len(urls) > LOOSE and not files.is_glob(folder)
+        short = short and sorted(files.listing(pattern, skip=True).found) == urls
         for path in [pattern] if short else urls:
             yield path, key
 

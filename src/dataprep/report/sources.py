@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dataprep.core.model.stats import HIDDEN, Amount
-from dataprep.history.run_summary import RunSummary, totals
+from dataprep.history.run_summary import COUNTED_AGAIN, RunSummary, totals
 from dataprep.shown.notebook import text
 
 from .blocks import card, format_bytes, format_number, format_percent, section
@@ -14,10 +14,6 @@ from .colours import style_of
 
 MOST_REASONS = 8  # with a column of their own
 MOST_SOURCES = 100
-COUNTED_AGAIN = (
-    f"'{HIDDEN}' stands for the sources whose names a stage replaced. What this stage kept of them is counted again in "
-    "the rows of the new names, so the rows add up to more than the first one."
-)
 
 Reason = tuple[str, str]  # stage and reason
 

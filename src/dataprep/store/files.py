@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, BinaryIO, cast
 
@@ -165,12 +165,14 @@ class FilesFound:
         found: {URL: what the store states of the file}, sorted; of a local file, nothing is stated.
         hidden: the sorted hidden files and folders of a folder. The contents of a hidden folder are not listed.
         is_dir, is_file: whether the path is that of a folder, or of a file.
+        closed: the sorted local folders that cannot be listed, each with the error.
     """
 
     found: dict[str, Mapping[str, Any]]
     hidden: list[str]
     is_dir: bool
     is_file: bool
+    closed: dict[str, ReadError] = field(default_factory=dict)
 
 
 def expand(pattern: str) -> list[str]:
@@ -178,27 +180,36 @@ def expand(pattern: str) -> list[str]:
     return list(listing(pattern).found)
 
 
-def listing(pattern: str) -> FilesFound:
+def listing(pattern: str, *, skip: bool = False) -> FilesFound:
     """List the files of a path, folder or glob, on an object store with one request per 1,000 files.
 
-    Raises ReadError if a local folder that may contain matching files cannot be listed.
+    Raises ReadError if a local folder that may contain matching files cannot be listed, unless `skip` is True.
     """
     with answered(pattern):
-        return (_listed_here if is_local(pattern) else _listed_there)(pattern)
+        found = (_listed_here if is_local(pattern) else _listed_there)(pattern)
+    if found.closed and not skip:
+        raise next(iter(found.closed.values()))
+    return found
 
 
 def _listed_here(pattern: str) -> FilesFound:
     path = os.path.abspath(os.path.expanduser(path_of(pattern)))  # as fsspec, which takes long to load
     is_dir = False
     every: Iterable[str]
+    failed: list[OSError] = []  # also of folders that were removed in the meantime, which have no files
     if is_glob(pattern):
-        every = [p for p in _globbed(path) if not os.path.isdir(p)]
+        every = [p for p in _globbed(path, failed) if not os.path.isdir(p)]
     elif is_dir := os.path.isdir(path):
-        every = _walked(path)
+        every = _walked(path, failed)
     else:
         every = [path] if os.path.exists(path) else []
     relative = os.path.relpath if not os.path.isabs(path_of(pattern)) else str  # a relative path stays one
-    return _listing({p: {} for p in every}, path, relative, is_dir=is_dir)
+    every = list(every)
+    closed = {e.filename.rstrip("/"): e for e in failed if not isinstance(e, (FileNotFoundError, NotADirectoryError))}
+    hidden = [p for p in closed if is_dir and _hidden(p[len(path) :])]
+    found = _listing({p: {} for p in every + hidden}, path, relative, is_dir=is_dir)
+    errors = {relative(p): e for p, e in sorted(closed.items()) if p not in hidden}
+    return replace(found, closed={url: _absent(url, e) for url, e in errors.items()})
 
 
 def _listed_there(pattern: str) -> FilesFound:
@@ -229,10 +240,10 @@ def _listing(
     return FilesFound({url: found[url] for url in sorted(found)}, concealed, is_dir, not is_dir and [*infos] == [path])
 
 
-def _globbed(pattern: str) -> list[str]:
+def _globbed(pattern: str, failed: list[OSError]) -> list[str]:
     """Return the local files and folders that match an absolute pattern.
 
-    Raises ReadError if a folder that may contain a match cannot be listed, since fsspec would silently skip it.
+    Errors of folders that may contain a match, which fsspec would silently skip, are appended to `failed`.
     """
     from fsspec.implementations.local import LocalFileSystem
     from fsspec.utils import glob_translate
@@ -246,24 +257,20 @@ def _globbed(pattern: str) -> list[str]:
                 return super().ls(path, detail=detail, **options)
             except OSError as e:
                 if any(one.match(path.rstrip("/")) for one in crossed):
-                    _not_listed(e)
+                    failed.append(e)
                 raise
 
     return list(FilesFound(skip_instance_cache=True).glob(pattern))
 
 
-def _walked(folder: str) -> Iterator[str]:
-    """Yield the files of a local folder at any depth, and links, without following them."""
-    for home, inside, names in os.walk(folder, onerror=_not_listed):
+def _walked(folder: str, failed: list[OSError]) -> Iterator[str]:
+    """Yield the files of a local folder at any depth, and links, without following them.
+
+    Errors of folders that cannot be listed are appended to `failed`.
+    """
+    for home, inside, names in os.walk(folder, onerror=failed.append):
         yield from (os.path.join(home, name) for name in names)
         yield from (path for name in inside if os.path.islink(path := os.path.join(home, name)))
-
-
-def _not_listed(error: OSError) -> None:
-    """Raise ReadError for a local folder that cannot be listed, unless it was removed in the meantime."""
-    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        msg = f"cannot be opened ({error.strerror}); check the path"
-        raise ReadError(msg, error.filename) from error
 
 
 def _hidden(path: str) -> str:
@@ -278,9 +285,10 @@ def listdir(url: str) -> list[str]:
     if is_local(url):
         try:
             return sorted(os.listdir(path_of(url)))
-        except OSError as e:
-            _not_listed(e)
+        except (FileNotFoundError, NotADirectoryError):  # it was removed in the meantime
             return []
+        except OSError as e:
+            raise _absent(url, e) from e
     fs, path = fs_of(url)
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), answered(url):
         return sorted(name_of(p) for p in fs.ls(path, detail=False) if p.rstrip("/") != path)  # of a file, itself
