@@ -20,7 +20,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
-from dataprep.store import claims, files, lease, remote_lease
+from dataprep.store import claims, failure, files, lease, remote_lease
 from dataprep.store.lease import NAME, STALE, all_held, held
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -426,6 +426,25 @@ def test_a_suspended_process_does_not_replace_a_later_result(place, is_over, tmp
     with pytest.raises(InUse, match="^another process.* took .* over while this one was suspended"):
         dp.Pipeline(dp.Filter(suspended)).run(docs, out)
     assert not files.exists(f"{out}/manifest.json")
+
+
+@pytest.mark.parametrize("place", ["local", "memory://leases/written-over"])
+def test_a_suspended_process_does_not_write_over_files_of_a_later_result(place, tmp_path):
+    """It writes its part after another process, with other stages, has made its result in the folder."""
+    out = place if "://" in place else str(tmp_path / place)
+    docs, later = dp.read([{"text": "وجدت الكتاب"}, {"text": "two"}]), []
+
+    def suspended(text):
+        if not later:
+            for name in [name for name in claims.listed(out) if name.startswith(NAME)]:
+                files.remove(f"{out}/{name}")
+            later.append(dp.Pipeline(dp.Map(lambda text: text.upper())).run(docs, out, replace=True))
+        return text + " of the first"
+
+    with pytest.raises(InUse, match="^another process.* took .* over while this one was suspended"):
+        dp.Pipeline(dp.Map(suspended)).run(docs, out)
+    assert later[0].to_arrow()["text"].to_pylist() == ["وجدت الكتاب", "TWO"]
+    assert failure.found(out) is None
 
 
 def test_a_suspended_process_does_not_renew_a_lease_that_was_taken(monkeypatch):

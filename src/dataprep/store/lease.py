@@ -98,7 +98,7 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
-        with held_there(folder, NAME, STALE) as check, clean_end(folder):
+        with held_there(folder, NAME, STALE) as check, clean_end(folder), _or_taken(check):
             yield check
         return
     if not anywhere:
@@ -118,19 +118,39 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     done = threading.Event()
     beats = threading.Thread(target=_beat, args=(descriptor, done), daemon=True)
     beats.start()
+    check = functools.partial(_check, descriptor, os.path.join(home, NAME), folder)
     try:
-        with clean_end(folder), failure.noted(home):
-            yield functools.partial(_check, descriptor, os.path.join(home, NAME), folder)
+        with clean_end(folder), failure.noted(home), _or_taken(check, home):
+            yield check
     finally:
         done.set()
         beats.join()
         with contextlib.suppress(OSError, InUse):
-            _check(descriptor, os.path.join(home, NAME), folder)
+            check()
             os.unlink(os.path.join(home, NAME))  # before the lock ends, so that nobody locks a name that is gone
         with contextlib.suppress(OSError):
             for new in made:
                 os.rmdir(new)  # unless something was written
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _or_taken(check: Check, home: str | None = None) -> Iterator[None]:
+    """If an error ends the `with` block after another process took the lease, raise InUse, which is its reason.
+
+    - home: the path of a local folder.
+    """
+    try:
+        yield
+    except Exception as e:
+        if home is None or os.path.isdir(home):  # if it was removed, that is the reason
+            try:
+                check()
+            except InUse as taken_over:
+                raise taken_over from e
+            except (OSError, DataprepError):  # the store cannot be reached
+                pass
+        raise
 
 
 def _is_remote(folder: str) -> bool:

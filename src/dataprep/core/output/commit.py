@@ -150,6 +150,7 @@ class Work(Generic[T]):
         Raises StaleOutput if documents of an input Dataset were forgotten after the work began, and InUse if another
         process has taken over the folder.
         """
+        self.held()  # before the files of another process are swept
         if len(np.setdiff1d(forget_list.wanted(self.wanted.inputs), self.wanted.forgotten)):
             msg = f"documents of the input were forgotten while {self.out} was being written; run again without them"
             raise StaleOutput(msg)
@@ -241,9 +242,17 @@ class Output(Generic[T]):
         return Work(self.url, recipe, wanted, Staging(self.url, recipe.generation), self.opened, earlier, found)
 
     def _recipe(self, wanted: Wanted) -> Recipe:
-        """Return the wanted recipe with its generation: that of an equal result, or one more than that of another."""
-        found = Folder(self.url).recipe
-        generation = 1 if found is None else found.generation + (not found.is_same(wanted.recipe))
+        """Return the wanted recipe with its generation: that of an equal result, or one more than that of another.
+
+        On an object store, unfinished work counts too: its process may only be suspended, and could otherwise write
+        over files of the new result, which get their final paths there.
+        """
+        folder = Folder(self.url)
+        found, begun = folder.recipe, None if files.is_local(self.url) else folder.unfinished.recipe
+        is_same = found is not None and found.is_same(wanted.recipe)
+        generation = 1 if found is None else found.generation + (not is_same)
+        if begun is not None and not is_same:
+            generation = max(generation, begun.generation + (not begun.is_same(wanted.recipe)))
         keeps = sorted(wanted.steps) if self._private(wanted, found) else None
         return dataclasses.replace(wanted.recipe, generation=generation, keeps=keeps)
 
@@ -289,7 +298,7 @@ class Output(Generic[T]):
         Returns the folders of earlier results whose finished parts may be kept.
         """
         folder, names = Folder(self.url), set(files.listdir(self.url))
-        found, begun = folder.recipe, folder.unfinished.recipe
+        found, begun, recipe = folder.recipe, folder.unfinished.recipe, self._recipe(wanted)
         if not self.nested:
             kinds.refuse(self.url, wanted.recipe.kind)
             owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
@@ -305,7 +314,7 @@ class Output(Generic[T]):
             owned.remove(self.url, [UNFINISHED, *steps])
         elif files.exists(folder.unfinished.path(MANIFEST)):
             files.remove(folder.unfinished.path(MANIFEST))
-        self._recipe(wanted).save(folder.unfinished.path(RECIPE))
+        recipe.save(folder.unfinished.path(RECIPE))
         if wanted.origin is None:
             files.remove(folder.unfinished.path(ORIGIN))
         else:

@@ -7,6 +7,7 @@ documents from it, and `dataprep prune` removes all of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dataprep.store import lease
 from dataprep.store.key import key
@@ -38,6 +39,7 @@ def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Co
     docs = done.dropped()
     for stage in masking:
         docs = docs.then(stage)
-    with lease.held(str(done.url)), Output(kept.url, open_dataset, nested=True).begin(Wanted(recipe)) as work:
+    output = Output(kept.url, open_dataset, nested=True)
+    with lease.held(str(done.url)) as held, output.begin(Wanted(recipe)) as work:
         if work.result is None:
-            seal(Account(docs), work, context, codec="zstd", label="dropped")
+            seal(Account(docs), replace(work, held=held), context, codec="zstd", label="dropped")
