@@ -59,6 +59,7 @@ ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which re
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 NOT_LISTED = "does not belong to the result: the manifest does not list it"
 NOT_HIDDEN = "belongs to another recipe, and may contain data that the result hides"
+REMOVE = "remove it, since other programs would read it as a part of the table"
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, recreates it"
 
 
@@ -248,7 +249,7 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     tables = sorted({*manifest.tables(DROPS), *manifest.tables(CUTS)} - {item.name for item in items})
     problems += [Problem(name, "is missing", AGAIN) for name in tables if not files.exists(folder.path(name))]
     missing = _missing_receipts(folder, manifest)
-    problems += [Problem(name, NOT_LISTED, AGAIN) for name in _foreign(folder, {item.name for item in items})]
+    problems += [Problem(name, NOT_LISTED, REMOVE) for name in _foreign(folder, {item.name for item in items})]
     if not (problems or missing):  # receipts of an earlier result
         shards = {one["name"] for record in folder.receipts().values() for one in (record or {}).get("shards", ())}
         unstated = [*tables, *(one.name for one in manifest.shards if one.name not in shards and not folder.is_pruned)]
