@@ -90,3 +90,13 @@ def test_the_demo_without_torch_names_the_extra(dataprep, monkeypatch):
     code, out, err = dataprep("demo")
     assert (code, out) == (1, "")
     assert "pip install 'dataprep-lm[train]'" in err
+
+
+def test_a_command_whose_modules_import_torch_names_the_extra(dataprep, monkeypatch, tmp_path):
+    """Also if torch is missing only in a module below the command's own."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in ("inference.export_model", "train.start", "train.checkpoint"):
+        monkeypatch.delitem(sys.modules, f"dataprep.{name}", raising=False)
+    code, out, err = dataprep("export-model", "nowhere", "--out", tmp_path / "model")
+    assert (code, out, list(tmp_path.iterdir())) == (1, "", [])
+    assert "pip install 'dataprep-lm[train]'" in err

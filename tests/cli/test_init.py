@@ -463,3 +463,18 @@ def test_an_existing_file_is_not_overwritten(tmp_path, dataprep, monkeypatch):
     code, _, err = dataprep("init", str(tmp_path))
     assert (code, "--out" in err, (tmp_path / "pipeline.py").read_text()) == (1, True, "mine")
     assert dataprep("init", str(tmp_path), "--out", "pipeline.toml")[0] == 1
+
+
+def test_a_kind_of_which_no_file_can_be_read_does_not_stop_it(tmp_path) -> None:
+    """Its files are listed with the reason, and it has no step, which would raise."""
+    (tmp_path / "a.txt").write_text("نص عن البحر")
+    (tmp_path / "x.ipynb").write_text("{}")
+    (tmp_path / "y.json").write_text('[{"body": "' + "слово " * 20)
+    found = survey(str(tmp_path))
+    assert next((group.text, dict(group.formats)) for group in found.groups) == ("text", {"text": 1, "json": 1})
+    assert found.left_out == {str(tmp_path / "x.ipynb"): "unreadable"}
+    assert "it is not a Jupyter notebook" in found.details[str(tmp_path / "x.ipynb")]
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "y.json").unlink()
+    with pytest.raises(PlanError, match=r"has no text: .*x\.ipynb is left out \(unreadable\); it is not a Jupyter"):
+        survey(str(tmp_path))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dataprep.errors import need
 from dataprep.store.stopping import CODES, clean_end, importing
 
 from .wording import check_paths
@@ -232,6 +233,8 @@ def loaded(command: Any) -> Any:
 def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Callable[..., None]:
     """Return the command with its own exit code for Ctrl-C, since versions of typer use different codes.
 
+    If a package of `NEEDS` is not installed, it raises NotInstalled.
+
     - reads: see `Listed`; the command raises Replaced if a result in one of these folders is replaced in the meantime.
     """
 
@@ -243,6 +246,11 @@ def _stoppable(command: Callable[..., None], reads: tuple[str, ...] = ()) -> Cal
                 command(*args, **options)
         except KeyboardInterrupt:
             sys.exit(CODES[0])
+        except ModuleNotFoundError as e:
+            for package, extra in NEEDS:
+                if e.name == package:
+                    need(package, extra)
+            raise
 
     return run
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, need
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.train.config import RUN_ONLY, TrainConfig
@@ -94,6 +94,7 @@ class Trainings:
 
     def cost(self) -> Cost:
         """Return the cost of the trainings that are left. Raises PlanError if a version is too small for the tokens."""
+        need("torch", extra="train")
         from dataprep.train.size import flops_of  # with torch
 
         versions, config = self.design.versions, self.config

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.output import owned
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, need
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
@@ -203,6 +203,7 @@ def _planned(
 
 def _seeds(shards: Shards, budget: float, config: TrainConfig, seeds: int) -> list[SizedRun]:
     """Return the runs of one size with one budget."""
+    need("torch", extra="train")
     from dataprep.train.size import flops_of, weights_of  # with torch
 
     model, there = config.model, _n_tokens(shards)

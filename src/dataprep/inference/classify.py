@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, need
 
 if TYPE_CHECKING:
     from dataprep.train.start import Loaded
@@ -27,6 +27,7 @@ def classify(
     >>> (found,) = classify("work/topics", ["The minister resigned."])                          # doctest: +SKIP
     >>> found["news"]                                                                           # doctest: +SKIP
     """
+    need("torch", extra="train")
     from dataprep.train import TrainConfig
     from dataprep.train.classify import probabilities
 

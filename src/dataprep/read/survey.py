@@ -247,6 +247,12 @@ def _of_files(folder: str) -> FolderContents:
         keys[url] = key
         group.formats[kind.name] += 1
         group.stored[kind.name] += sizes[url]
+    for key in [key for key in groups if not key[0]]:
+        if damaged := _damaged([url for url, own in keys.items() if own == key], key):
+            del groups[key]
+            keys = {url: own for url, own in keys.items() if own != key}
+            left_out |= dict.fromkeys(damaged, UNREADABLE)
+            details |= damaged
     if not groups:
         url, reason = next(iter(left_out.items()))
         cure = f"; {details[url]}" if details.get(url) else HINTS.get(reason, OTHERS)
@@ -271,6 +277,21 @@ def _measured(url: str, stated: Mapping[str, Any]) -> int | str:
         return files.size_in(stated or files.stated(url), url)
     except ReadError as e:
         return e.message
+
+
+def _damaged(urls: Iterable[str], key: Key) -> dict[str, str]:
+    """Return why the files of a group cannot be read, by file; {} if one of them can be read."""
+    from . import read
+
+    found: dict[str, str] = {}
+    for url in urls:
+        try:
+            next(iter(read(url, text=key[1], on_bad_file="skip", **dict[str, Any](key[2]))), None)
+        except ReadError as e:  # noqa: PERF203 - usually of one file
+            found[url] = e.message
+        else:
+            return {}
+    return found
 
 
 def _lacking(kind: formats.Format) -> str:
