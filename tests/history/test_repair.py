@@ -203,3 +203,16 @@ def test_hidden_input_that_is_missing_costs_nothing(several, dataprep):
     code, _, errors = dataprep("verify", str(several / "more"), "--repair", str(several / "pipe.py"))
     assert code == 1, errors
     assert {p: p.read_bytes() for p in before} == before
+
+
+def test_a_pipeline_file_of_another_run_changes_nothing(run, dataprep):
+    """One sentence, before a file is removed."""
+    data = min((run / "out" / "clean" / "data").iterdir())
+    data.write_bytes(data.read_bytes()[:-9])
+    other = run / "other.py"
+    other.write_text("import dataprep as dp\n\n\ndef elsewhere(out, runner):\n    return None\n", encoding="utf-8")
+    before = {path: path.read_bytes() for path in (run / "out").rglob("*") if path.is_file()}
+    code, _, errors = dataprep("verify", str(run / "out"), "--repair", str(other))
+    assert code == 1
+    assert "other.py did not make" in errors.replace("\n", "")
+    assert {path: path.read_bytes() for path in (run / "out").rglob("*") if path.is_file()} == before

@@ -428,6 +428,10 @@ def test_a_suspended_process_does_not_replace_a_later_result(place, is_over, tmp
     assert not files.exists(f"{out}/manifest.json")
 
 
+def upper(text):
+    return text.upper()
+
+
 @pytest.mark.parametrize("place", ["local", "memory://leases/written-over"])
 def test_a_suspended_process_does_not_write_over_files_of_a_later_result(place, tmp_path):
     """It writes its part after another process, with other stages, has made its result in the folder."""
@@ -438,13 +442,15 @@ def test_a_suspended_process_does_not_write_over_files_of_a_later_result(place, 
         if not later:
             for name in [name for name in claims.listed(out) if name.startswith(NAME)]:
                 files.remove(f"{out}/{name}")
-            later.append(dp.Pipeline(dp.Map(lambda text: text.upper())).run(docs, out, replace=True))
+            later.append(dp.Pipeline(dp.Map(upper)).run(docs, out, replace=True))
         return text + " of the first"
 
     with pytest.raises(InUse, match="^another process.* took .* over while this one was suspended"):
         dp.Pipeline(dp.Map(suspended)).run(docs, out)
     assert later[0].to_arrow()["text"].to_pylist() == ["وجدت الكتاب", "TWO"]
     assert failure.found(out) is None
+    dp.Pipeline(dp.Map(upper)).run(docs, out)
+    assert dp.tools.verify(out) == {out: []}
 
 
 def test_a_suspended_process_does_not_renew_a_lease_that_was_taken(monkeypatch):

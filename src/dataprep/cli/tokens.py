@@ -14,7 +14,7 @@ from dataprep import pipeline_file
 from dataprep.core.model.batch import parse_id, show_id
 from dataprep.core.output.layout import RUN, Folder
 from dataprep.core.output.one_result import one_result
-from dataprep.errors import PlanError, counted
+from dataprep.errors import PlanError, counted, require
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
@@ -41,8 +41,8 @@ def verify(
 
     with only_json(as_json):
         if repair is not None:
-            steps = pipeline_file.load(repair)
-            mend(folder, runner_of(workers), lambda: _run(steps, folder, workers))
+            out, steps = _steps_of(folder, repair)
+            mend(folder, runner_of(workers), lambda: _run(steps, out, workers))
         with one_result(folder):
             found = check(folder, runner_of(workers))
             totals = {url: None if bad else stated_totals(url) for url, bad in found.items()}
@@ -55,10 +55,18 @@ def verify(
         raise typer.Exit(1)
 
 
-def _run(steps: list[Any], folder: str, workers: int) -> None:
-    """Rerun the steps that a run already has, given its folder or the folder of one of its steps."""
-    above = Folder(folder).parent.url
+def _steps_of(folder: str, pipeline: str) -> tuple[str, list[Any]]:
+    """Return the folder of a run, given it or the folder of one of its steps, and the steps of its pipeline file."""
+    steps, above = pipeline_file.load(pipeline), Folder(folder).parent.url
     out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
+    has_made = any(files.exists(files.join(out, step.name)) for step in steps)
+    require(has_made, f"{pipeline} did not make {folder}: it makes folders such as {files.join(out, steps[0].name)}; "
+            "nothing was changed")  # fmt: skip
+    return out, steps
+
+
+def _run(steps: list[Any], out: str, workers: int) -> None:
+    """Rerun the steps that the run in the folder `out` already has."""
     made = [step.name for step in steps if files.exists(files.join(out, step.name))]
     for done in pipeline_file.execute(steps, out, runner_of(workers), to=made):
         say(f"{done.name}: {' '.join(str(done.result).split())}")

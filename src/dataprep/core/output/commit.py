@@ -288,6 +288,8 @@ class Output(Generic[T]):
 
     def _remove_begun(self, wanted: Wanted) -> None:
         """Remove the work on another result, as the wanted one is finished; also its steps if they must not be kept."""
+        if not files.is_local(self.url):  # where its files have their final paths
+            owned.remove(self.url, _stale(Folder(self.url), Folder(self.url).complete))
         owned.remove(self.url, [UNFINISHED])
         if wanted.private:
             owned.remove(self.url, _steps_but(Folder(self.url), sorted(wanted.steps)))
