@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import subprocess
 import sys
 
 import pytest
@@ -92,11 +93,10 @@ def test_the_demo_without_torch_names_the_extra(dataprep, monkeypatch):
     assert "pip install 'dataprep-lm[train]'" in err
 
 
-def test_a_command_whose_modules_import_torch_names_the_extra(dataprep, monkeypatch, tmp_path):
+def test_a_command_whose_modules_import_torch_names_the_extra(tmp_path):
     """Also if torch is missing only in a module below the command's own."""
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("inference.export_model", "train.start", "train.checkpoint"):
-        monkeypatch.delitem(sys.modules, f"dataprep.{name}", raising=False)
-    code, out, err = dataprep("export-model", "nowhere", "--out", tmp_path / "model")
-    assert (code, out, list(tmp_path.iterdir())) == (1, "", [])
-    assert "pip install 'dataprep-lm[train]'" in err
+    call = "import runpy, sys; sys.modules['torch'] = None; runpy.run_module('dataprep', run_name='__main__')"
+    given = [sys.executable, "-c", call, "export-model", "nowhere", "--out", str(tmp_path / "model")]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (1, "", [])
+    assert "pip install 'dataprep-lm[train]'" in done.stderr
