@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -41,8 +42,7 @@ def verify(
 
     with only_json(as_json):
         if repair is not None:
-            out, steps = _steps_of(folder, repair)
-            mend(folder, runner_of(workers), lambda: _run(steps, out, workers))
+            mend(folder, runner_of(workers), _rerun(folder, repair, workers))
         with one_result(folder):
             found = check(folder, runner_of(workers))
             totals = {url: None if bad else stated_totals(url) for url, bad in found.items()}
@@ -55,21 +55,24 @@ def verify(
         raise typer.Exit(1)
 
 
-def _steps_of(folder: str, pipeline: str) -> tuple[str, list[Any]]:
-    """Return the folder of a run, given it or the folder of one of its steps, and the steps of its pipeline file."""
+def _rerun(folder: str, pipeline: str, workers: int) -> Callable[[], None]:
+    """Return a function that reruns the steps of a pipeline file that a run already has.
+
+    - folder: the folder of the run, or of one of its steps.
+
+    Raises PlanError if the run has none of the steps.
+    """
     steps, above = pipeline_file.load(pipeline), Folder(folder).parent.url
     out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
-    has_made = any(files.exists(files.join(out, step.name)) for step in steps)
-    require(has_made, f"{pipeline} did not make {folder}: it makes folders such as {files.join(out, steps[0].name)}; "
-            "nothing was changed")  # fmt: skip
-    return out, steps
-
-
-def _run(steps: list[Any], out: str, workers: int) -> None:
-    """Rerun the steps that the run in the folder `out` already has."""
     made = [step.name for step in steps if files.exists(files.join(out, step.name))]
-    for done in pipeline_file.execute(steps, out, runner_of(workers), to=made):
-        say(f"{done.name}: {' '.join(str(done.result).split())}")
+    require(bool(made), f"{pipeline} did not make {folder}: it makes folders such as {files.join(out, steps[0].name)}; "
+            "nothing was changed")  # fmt: skip
+
+    def again() -> None:
+        for done in pipeline_file.execute(steps, out, runner_of(workers), to=made):
+            say(f"{done.name}: {' '.join(str(done.result).split())}")
+
+    return again
 
 
 def _print_problems(found: dict[str, Any], of_good: dict[str, Any]) -> None:

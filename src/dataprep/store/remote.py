@@ -61,7 +61,7 @@ def fs_of(url: str) -> tuple[Any, str]:
 def check_installed(url: str) -> None:
     """Raise NotInstalled if the package for a remote URL is not installed; the error names the URL and the extra.
 
-    `files.join` and `ranges.located` call it with the URL of a folder, which the user knows, before they add a name.
+    `files.join` and `ranges.located` call it with the URL of a folder as the user gave it, before they add a name.
     """
     with contextlib.suppress(ValueError):  # an unknown protocol
         try:

@@ -94,10 +94,10 @@ class Ray:
                     on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                     given = versions(), sys.path, here(), files.join(out, probe), urls[0]
                     asked[probe] = node, remote.options(scheduling_strategy=on).remote(*given)
-            told = {probe: _told(ray, node, sent) for probe, (node, sent) in asked.items()}
+            objections = {probe: _objection(ray, node, sent) for probe, (node, sent) in asked.items()}
             seen = listed(out)
             other = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
-            for probe, why in told.items():
+            for probe, why in objections.items():
                 if why or (why == "" and probe not in seen):
                     msg = f"the Ray node {asked[probe][0]['NodeManagerHostname']} {why or other}"
                     raise PlanError(msg)
@@ -177,7 +177,7 @@ def _check_address(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-def _told(ray: Any, node: dict[str, Any], sent: Any) -> str | None:
+def _objection(ray: Any, node: dict[str, Any], sent: Any) -> str | None:
     """Return why a node could not do the tasks of a run; "" if it could, None if the cluster has lost it since.
 
     - sent: the reference of the task `objection` on this node.
