@@ -3,7 +3,9 @@
 import contextlib
 import datetime as dt
 import errno
+import inspect
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +15,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import FunctionType, MethodType
 
 import orjson
 import pytest
@@ -20,7 +23,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
-from dataprep.store import claims, failure, files, lease, remote_lease
+from dataprep.store import atomic, claims, failure, files, lease, remote_lease
 from dataprep.store.lease import NAME, STALE, all_held, held
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -130,7 +133,14 @@ def test_a_store_that_cannot_be_written_is_one_sentence(monkeypatch):
 @pytest.fixture
 def holder(tmp_path):
     """Another process that holds the lease of a folder."""
-    out = str(tmp_path / "out")
+    with holding(tmp_path) as (out, process):
+        yield out, process
+
+
+@contextlib.contextmanager
+def holding(home):
+    """Yield (folder, process that holds its lease)."""
+    out = str(home / "out")
     command = [sys.executable, "-c", textwrap.dedent(HOLD), out]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
@@ -154,29 +164,101 @@ def test_a_second_writer_is_refused_and_a_dead_one_replaced(holder):
 
 
 BYTES = Tokenizer.of_bytes()
+# Every function that writes a result into a folder, and the first words of a variant.
 JOBS = {
-    "run": lambda home, out: dp.Pipeline().run(dp.read(str(home / "a.jsonl")), str(out)),
-    "encode": lambda home, out: dp.encode(dp.read(str(home / "a.jsonl")), BYTES, out),
-    "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
+    "Pipeline.run": lambda home, out: dp.Pipeline().run(docs(home), str(out)),
+    "Pipeline.run of dropped documents": lambda home, out: SOME.run(docs(home), str(out), keep_dropped=True),
+    "materialize": lambda home, out: dp.tools.materialize(str(out)),
+    "SuffixIndex.build": lambda home, out: dp.tools.SuffixIndex.build(docs(home), str(out)),
+    "encode": lambda home, out: dp.encode(docs(home), BYTES, out),
+    "Mix.write": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
     "export": lambda home, out: dp.tools.export(shards(home), "nanogpt", out),
-    "import": lambda home, out: dp.tools.import_tokens(
+    "import_tokens": lambda home, out: dp.tools.import_tokens(
         dp.tools.export(shards(home), "nanogpt", home / "n")[0], BYTES, out
     ),
     "train": lambda home, out: trained(shards(home), out),
-    "train_bpe": lambda home, out: dp.train_bpe(dp.read(str(home / "a.jsonl")), 257, out=out),
-    "save": lambda home, out: BYTES.save(out),
-    "save for tiktoken": lambda home, out: BYTES.save(out / "v.tiktoken"),
-    "forget": lambda home, out: dp.tools.forget(str(out)),
-    "persona": lambda home, out: persona(str(home / "a.jsonl"), "Ilse Varga", out),
+    "train_bpe": lambda home, out: dp.train_bpe(docs(home), 257, out=out),
+    "Tokenizer.save": lambda home, out: BYTES.save(out),
+    "Tokenizer.save for tiktoken": lambda home, out: BYTES.save(out / "v.tiktoken"),
+    "forget": lambda home, out: dp.tools.forget(str(out), ids=IDS),
+    "persona": lambda home, out: persona(chats(home), "Ilse Varga", out),
+    "fit_language": lambda home, out: dp.tools.fit_language("xx", many(home), docs(home), out=str(out)),
+    "experiment": lambda home, out: dp.experiment(
+        {"a": [], "b": []}, docs=many(home), out=out, tokenizer=BYTES, train=small()
+    ),
+    "scaling": lambda home, out: dp.tools.scaling(
+        shards(home), out=out, budgets=[2e7], widths=[8, 16, 24, 32], train=small()
+    ),
+    "tune": lambda home, out: tuned(shards(home), out),
+    "export_model": lambda home, out: exported(home / "model", out),
+    "export_adapter": lambda home, out: exported(home / "lora", out, lora=2),
 }
+IDS = [1]
 
 
-def trained(shards, out):
-    """A run of training, where torch is installed."""
+def is_ascii(text):
+    return text.isascii()
+
+
+SOME, VIEW = dp.Pipeline(dp.Filter(is_ascii)), dp.Pipeline(layout="view")
+
+
+def docs(home):
+    """Two documents."""
+    (home / "a.jsonl").write_text('{"text": "one"}\n{"text": "وجدت الكتاب"}\n')
+    return dp.read(str(home / "a.jsonl"))
+
+
+def many(home):
+    """Sixty documents."""
+    (home / "b.jsonl").write_text("".join(f'{{"text": "one of many {i}"}}\n' for i in range(60)))
+    return dp.read(str(home / "b.jsonl"))
+
+
+def chats(home):
+    """A conversation."""
+    rows = [("Ilse Varga", "are you there?"), ("Tomas", "always")] * 9
+    lines = [f"[0{i // 6 + 1}.02.2024, 12:0{i % 6}:00] {name}: {text}\n" for i, (name, text) in enumerate(rows)]
+    (home / "chat.txt").write_text("".join(lines))
+    return str(home / "chat.txt")
+
+
+def small(**more):
+    """The settings of a training of a moment, where torch is installed."""
     pytest.importorskip("torch")
+    from dataprep.train import ModelConfig, TrainConfig
+
+    model = ModelConfig(n_layers=1, n_heads=2, d_model=8, context=4)
+    return TrainConfig(model=model, steps=1, batch=1, warmup=0, device="cpu", **more)
+
+
+def trained(shards, out, **more):
+    """A run of training."""
+    config = small(**more)
     from dataprep.train import train
 
-    return train(shards, out=out, config="tiny")
+    return train(shards, out=out, config=config, quiet=True, **({"init_from": f"{out}-base"} if more else {}))
+
+
+def tuned(shards, out):
+    """A base and a model."""
+    pytest.importorskip("torch")
+    from dataprep.inference.tune import tune
+
+    return tune(shards, shards, out)
+
+
+def exported(model, out, lora=None):
+    """A model in Hugging Face's files."""
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    from dataprep.inference.adapter import export_adapter
+    from dataprep.inference.export_model import export_model
+
+    if lora:
+        trained(shards(model.parent), f"{model}-base")
+    trained(shards(model.parent), model, **({"lora": lora} if lora else {}))
+    return export_adapter(model, out) if lora else export_model(model, out)
 
 
 def shards(home):
@@ -184,17 +266,71 @@ def shards(home):
     return save(home / "shards", {"train": [[1, 2, 3]] * 9, "val": [[1, 2]]}, vocab_size=257, eot=256).path
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_every_job_that_writes_holds_the_lease(holder, tmp_path, job):
-    """Whatever writes into a folder that another process writes into is refused, and changes nothing there."""
-    out, process = holder
-    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+def begun(job, home, out):
+    """Prepare what a job needs in its folder, and return its content."""
     if job == "forget":
-        shutil.copytree(shards(tmp_path), out, dirs_exist_ok=True)
-    before = sorted(os.listdir(out))
+        shutil.copytree(shards(home), out, dirs_exist_ok=True)
+    if job in {"materialize", "Pipeline.run of dropped documents"}:
+        (VIEW if job == "materialize" else SOME).run(docs(home), str(home / "made"))
+        shutil.copytree(home / "made", out, dirs_exist_ok=True)
+    return content(out)
+
+
+def content(out):
+    """Return {path: bytes} of the files, without the lease and the journal, which may list files that never came."""
+    found = (path for path in Path(out).rglob("*") if path.is_file() and path.name not in (NAME, atomic.JOURNAL))
+    return {path: path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def long_holder(tmp_path_factory):
+    """Another process that holds the lease of a folder for all jobs."""
+    with holding(tmp_path_factory.mktemp("holder")) as (out, process):
+        yield out, process
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_that_writes_holds_the_lease(long_holder, tmp_path, job):
+    """Whatever writes into a folder that another process writes into is refused, and changes nothing there."""
+    out, process = long_holder
+    for path in Path(out).iterdir():  # of the job before
+        if path.name != NAME:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = begun(job, tmp_path, out)
     with pytest.raises(InUse, match=f"out is in use by pid {process.pid} on host "):
         JOBS[job](tmp_path, Path(out))
-    assert sorted(os.listdir(out)) == before
+    assert content(out) == before
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_whose_folder_was_taken_makes_nothing(tmp_path, monkeypatch, job):
+    """If another process takes the lease of `out`, no file appears in it, nor in folders whose leases this one has."""
+    out, real = str(tmp_path / "out"), lease._acquired
+    before = begun(job, tmp_path, out)
+
+    def acquired(path, folder):
+        descriptor = real(path, folder)
+        if folder == out:
+            Path(path).write_bytes(b'{"pid": 1, "host": "there", "boot": ""}')
+        return descriptor
+
+    monkeypatch.setattr(lease, "_acquired", acquired)
+    with pytest.raises(InUse, match="^another process on host there took .*out over while this one was suspended"):
+        JOBS[job](tmp_path, Path(out))
+    assert content(out) == before
+
+
+def test_the_table_has_every_function_that_writes():
+    """Those under `lease.writes`, and public functions and methods with a parameter `out` for a folder."""
+    marked = re.compile(r"^@(?:lease\.)?writes\ndef (\w+)", re.MULTILINE)
+    found = {name for path in Path(dp.__path__[0]).rglob("*.py") for name in marked.findall(path.read_text())}
+    for module in (dp, dp.tools, dp.chats):
+        for one in (getattr(module, name) for name in module.__all__ if name != "propose_people"):  # it writes a file
+            methods = [getattr(one, name) for name in ("run", "build", "write", "save") if hasattr(one, name)]
+            found |= {f.__qualname__ for f in [one, *methods] if isinstance(f, (FunctionType, MethodType))
+                      and "out" in inspect.signature(f).parameters}  # fmt: skip
+    assert found - {job.partition(" ")[0] for job in JOBS} == set()
+    assert {"experiment", "persona", "encode", "Pipeline.run", "SuffixIndex.build"} <= found
 
 
 def test_a_folder_without_result_is_removed_again(tmp_path):
@@ -436,13 +572,15 @@ def upper(text):
 def test_a_suspended_process_does_not_write_over_files_of_a_later_result(place, tmp_path):
     """It writes its part after another process, with other stages, has made its result in the folder."""
     out = place if "://" in place else str(tmp_path / place)
-    docs, later = dp.read([{"text": "وجدت الكتاب"}, {"text": "two"}]), []
+    docs, later, first = dp.read([{"text": "وجدت الكتاب"}, {"text": "two"}]), [], []
 
     def suspended(text):
         if not later:
             for name in [name for name in claims.listed(out) if name.startswith(NAME)]:
                 files.remove(f"{out}/{name}")
+            first[:], atomic._LEASES[:] = atomic._LEASES, []  # as in another process
             later.append(dp.Pipeline(dp.Map(upper)).run(docs, out, replace=True))
+            atomic._LEASES[:] = first
         return text + " of the first"
 
     with pytest.raises(InUse, match="^another process.* took .* over while this one was suspended"):
@@ -458,8 +596,8 @@ def test_a_suspended_process_does_not_renew_a_lease_that_was_taken(monkeypatch):
     monkeypatch.setattr(claims, "BEAT", 0.001)
     monkeypatch.setattr(claims, "SPARSE", 1)
     out = "memory://leases/renewed"
-    with held(out) as check:
-        check()
+    with held(out):
+        atomic.check_leases(out)
         first = files.read(f"{out}/{NAME}.1")
         while files.read(f"{out}/{NAME}.1") == first:
             time.sleep(0.001)
@@ -467,4 +605,4 @@ def test_a_suspended_process_does_not_renew_a_lease_that_was_taken(monkeypatch):
         time.sleep(0.02)
         assert leases_of(out) == []
         with pytest.raises(InUse):
-            check()
+            atomic.check_leases(out)

@@ -14,7 +14,7 @@ import re
 import stat
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from dataprep.errors import DataprepError
@@ -24,6 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DEPTH = 8  # folders above a file that are searched for a journal
 _LINE = re.compile(rb'(".*") ([0-9a-f]{8})')  # a path and the CRC-32 of its JSON
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
+_LEASES: list[tuple[str, int, Callable[[], None]]] = []  # those that this process holds: folder, process, check
 
 
 @contextlib.contextmanager
@@ -32,7 +33,7 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
 
     The file is written under a temporary hidden name, synced to disk, and renamed. Then the folder is synced, so that
     the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
-    folder.
+    folder. InUse is raised instead if this process held the lease of a folder around it, and another took it over.
 
     - synced: if False, the bytes may be lost in a crash of the machine. This value is for large files that are soon
       deleted, and whose receipts reveal a loss.
@@ -53,12 +54,43 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
                 f.flush()
                 if synced:
                     os.fsync(f.fileno())
+            check_leases(path)
             with _writable(path):
                 os.replace(attempt, path)
             _sync_folder(folder)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(attempt)
+
+
+@contextlib.contextmanager
+def leased(folder: str, check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` in `check_leases` of paths in `folder` inside the `with` block.
+
+    - check: a function that raises InUse if another process has taken the lease of the folder.
+    """
+    lease = f"{_place(folder).rstrip('/')}/", os.getpid(), check
+    _LEASES.append(lease)
+    try:
+        yield
+    finally:
+        _LEASES.remove(lease)
+
+
+def check_leases(path: str) -> None:
+    """Raise InUse if another process has taken a lease that this process holds, of `path` or a folder around it.
+
+    `whole` does this for each local file. On an object store, where each check is a request, it is done before a result
+    is replaced.
+    """
+    for folder, process, check in _LEASES[:]:
+        if process == os.getpid() and f"{_place(path)}/".startswith(folder):  # a forked process holds no lease
+            check()
+
+
+def _place(url: str) -> str:
+    path = url.removeprefix("file://")
+    return os.path.abspath(path) if is_path(path) else path
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, cast
 from dataprep.errors import DataprepError, InUse, PlanError, taken
 
 from . import failure, newer
-from .atomic import full_disk_said
+from .atomic import full_disk_said, leased
 from .stopping import clean_end
 
 try:
@@ -41,16 +41,12 @@ BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder
 
 
 @contextlib.contextmanager
-def all_held(folders: Iterable[str]) -> Iterator[Check]:
+def all_held(folders: Iterable[str]) -> Iterator[None]:
     """Hold the leases of several output folders inside the `with` block, as `held` does."""
     with contextlib.ExitStack() as stack:
-        checks = [stack.enter_context(held(folder)) for folder in sorted(set(folders))]
-
-        def check() -> None:
-            for one in checks:
-                one()
-
-        yield check
+        for folder in sorted(set(folders)):
+            stack.enter_context(held(folder))
+        yield
 
 
 def holder(folder: str) -> dict[str, str | int] | None:
@@ -81,11 +77,11 @@ def holder(folder: str) -> dict[str, str | int] | None:
 
 
 @contextlib.contextmanager
-def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
+def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    Yields a function that raises InUse if another process has taken the lease since then, which is possible if this
-    process was suspended; `Work.commit` calls it before a new result becomes visible.
+    If another process takes the lease, which is possible if this process was suspended, this process can no longer
+    make files or results in the folder: `atomic.check_leases` raises InUse.
 
     Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does.
 
@@ -98,8 +94,8 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
-        with held_there(folder, NAME, STALE) as check, clean_end(folder), _or_taken(check):
-            yield check
+        with held_there(folder, NAME, STALE) as check, clean_end(folder), _or_taken(check), leased(folder, check):
+            yield
         return
     if not anywhere:
         check_place(folder)
@@ -120,8 +116,8 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[Check]:
     beats.start()
     check = functools.partial(_check, descriptor, os.path.join(home, NAME), folder)
     try:
-        with clean_end(folder), failure.noted(home), _or_taken(check, home):
-            yield check
+        with clean_end(folder), failure.noted(home), _or_taken(check, home), leased(home, check):
+            yield
     finally:
         done.set()
         beats.join()

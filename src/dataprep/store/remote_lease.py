@@ -25,7 +25,9 @@ from .remote import NETWORK
 
 @contextlib.contextmanager
 def held_there(folder: str, name: str, stale: float) -> Iterator[Callable[[], None]]:
-    """Hold the lease of a remote folder inside the `with` block; yield a function as `lease.held` does.
+    """Hold the lease of a remote folder inside the `with` block.
+
+    Yields a function that raises InUse if another process has taken the lease.
 
     - name: the name of the object, without its number.
     - stale: the seconds without a heartbeat after which a process on another machine is considered dead.

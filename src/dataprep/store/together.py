@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from . import beside, files
+from .atomic import check_leases
 
 T = TypeVar("T")
 
@@ -16,6 +17,7 @@ def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence
     - known: all names that `write` may return; the other files with these names are deleted.
     """
     if not files.is_local(folder):
+        check_leases(folder)
         for name in set(known) - set(write(folder)):
             files.remove(files.join(folder, name))
         return

@@ -23,7 +23,7 @@ from rich.filesize import decimal
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
-from dataprep.store.atomic import is_attempt
+from dataprep.store.atomic import check_leases, is_attempt
 
 from ..model.batch import NO_IDS, Ids, file_numbers
 from . import forget_list, kinds, owned
@@ -87,10 +87,6 @@ class Wanted:
     again: str | None = None
 
 
-def _nothing() -> None:
-    """Check nothing: a nested folder has no lease of its own."""
-
-
 @dataclass
 class Work(Generic[T]):
     """The work on the next result of an output folder.
@@ -102,7 +98,6 @@ class Work(Generic[T]):
         opened: a function that opens the finished result in a folder.
         earlier: the folders of earlier results whose finished parts may be kept.
         result: the finished result; None if work remains.
-        held: a function that raises InUse if another process has taken the lease of the folder.
     """
 
     out: str
@@ -112,7 +107,6 @@ class Work(Generic[T]):
     opened: Callable[[str], T]
     earlier: Sequence[Folder] = ()
     result: T | None = None
-    held: lease.Check = _nothing
 
     @property
     def finished(self) -> T:
@@ -150,7 +144,7 @@ class Work(Generic[T]):
         Raises StaleOutput if documents of an input Dataset were forgotten after the work began, and InUse if another
         process has taken over the folder.
         """
-        self.held()  # before the files of another process are swept
+        check_leases(self.out)
         if len(np.setdiff1d(forget_list.wanted(self.wanted.inputs), self.wanted.forgotten)):
             msg = f"documents of the input were forgotten while {self.out} was being written; run again without them"
             raise StaleOutput(msg)
@@ -163,7 +157,7 @@ class Work(Generic[T]):
             folder = Folder(self.out)
             gone = [*_stale(folder, manifest), MANIFEST, RECIPE, RECEIPTS]
             check(self.out, gone + _steps_but(folder, self.recipe.keeps))
-        self.held()
+            check_leases(self.out)  # again, since it may have taken long
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
         _settle(self.out)
@@ -206,14 +200,14 @@ class Output(Generic[T]):
                 lease.sweep(files.path_of(self.url))
             yield self._work(wanted, found)
             return
-        with contextlib.nullcontext(_nothing) if self.nested else lease.all_held([self.url, *self.inside]) as held:
+        with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
             if found is not None:
                 self._remove_begun(wanted)
             earlier = self._prepare(wanted, replace=replace) if found is None else ()
             with self._old_result_said(wanted):
-                yield dataclasses.replace(self._work(wanted, found, earlier), held=held)
+                yield self._work(wanted, found, earlier)
 
     @contextlib.contextmanager
     def _old_result_said(self, wanted: Wanted) -> Iterator[None]:

@@ -7,7 +7,6 @@ documents from it, and `dataprep prune` removes all of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dataprep.store import lease
 from dataprep.store.key import key
@@ -40,6 +39,6 @@ def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Co
     for stage in masking:
         docs = docs.then(stage)
     output = Output(kept.url, open_dataset, nested=True)
-    with lease.held(str(done.url)) as held, output.begin(Wanted(recipe)) as work:
+    with lease.held(str(done.url)), output.begin(Wanted(recipe)) as work:
         if work.result is None:
-            seal(Account(docs), replace(work, held=held), context, codec="zstd", label="dropped")
+            seal(Account(docs), work, context, codec="zstd", label="dropped")

@@ -81,7 +81,7 @@ def export(
     kinds.refuse(folder, kinds.EXPORT)
     if to != "datatrove" and any(s.has_mask for s in found.shards):
         log.warning("%s does not store loss masks, so they are omitted", to)
-    with lease.held(folder) as held:
+    with lease.held(folder):
         beside.recover(folder)
         context_of(runner).prepare([files.join(str(found.path), MANIFEST)], folder)
         jobs = list(FORMS[to](found, folder))
@@ -91,7 +91,6 @@ def export(
         names = list(dict.fromkeys(name for made in done for name in made.names))  # the tokenizer is once in all
         new = {name for made in done if made.is_new for name in (*made.names, made.receipt)}
         gone = _gone(folder, to, {*names, *(made.receipt for made in done)})
-        held()
         if new or gone:
             beside.commit(folder, new, gone)
         beside.discard(folder)  # of a killed export of other shards

@@ -103,10 +103,10 @@ def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> 
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)
-    if not files.is_local(folder):
-        files.remove(at)  # first: what it states of another tokenizer is written over
 
     def write(new: str) -> list[str]:
+        if new == folder:  # on an object store: what the receipt states of another tokenizer is written over
+            files.remove(at)
         urls = {name: files.join(new, name) for name in written}
         for name, content in written.items():
             files.write_bytes(urls[name], content)

@@ -120,13 +120,11 @@ def train_bpe(
         recipe = key([VERSION, docs.key, vocab_size, plan, names, regex, min_count])
         folder = os.fspath(out)
         check_apart(docs, folder)
-        with lease.held(folder) as held:
+        with lease.held(folder):
             together.recover(folder, [CONFIG, TOKENIZER, RECEIPT])
             if receipts.valid(files.join(folder, RECEIPT), recipe) is None:
                 check_place(folder, {CONFIG: None, TOKENIZER: None})
-                written = train().written
-                held()
-                replace_folder(folder, written, recipe)
+                replace_folder(folder, train().written, recipe)
             files.sweep(folder)
         tok = Tokenizer.load(folder)
     tok.trained_on = asdict(split)
