@@ -8,13 +8,14 @@ complete.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import orjson
 import pyarrow as pa
@@ -29,7 +30,9 @@ from .checksum import checked, stamped
 from .newer import check_format
 from .remote import RemoteStream, answered, ask
 
+T = TypeVar("T")
 HASH_BLOCK = 1 << 20
+AT_ONCE = 16  # small remote files that are read at once
 CHANGED = ("LastModified", "last_modified", "mtime", "updated", "created")  # names of a file's time, by store
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
 ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)  # or not allowed to be opened
@@ -225,9 +228,14 @@ def _listed_there(pattern: str) -> FilesFound:
         with contextlib.suppress(FileNotFoundError):  # there is no such bucket
             infos = fs.find(path, detail=True)
         is_dir = path not in infos if infos else fs.isdir(path)
-    start = pattern.partition("://")[0] + "://"
-    slash = "" if pattern.startswith(f"{start}/") else "/"  # memory: begins all paths with one; a URL stays as given
-    return _listing(infos, path, lambda p: start + p.removeprefix(slash), is_dir=is_dir)
+    return _listing(infos, path, functools.partial(_url_there, pattern), is_dir=is_dir)
+
+
+def _url_there(url: str, path: str) -> str:
+    """Return the URL of a path in the store of the URL of another file."""
+    start = url.partition("://")[0] + "://"
+    slash = "" if url.startswith(f"{start}/") else "/"  # memory: begins all paths with one; a URL stays as given
+    return start + path.removeprefix(slash)
 
 
 def _listing(
@@ -317,20 +325,61 @@ def changed(folder: str) -> dict[str, float]:
     return found
 
 
+def sizes(folder: str) -> dict[str, int]:
+    """Return {URL: size in bytes} of all files in a remote folder, on S3 by one request per 1,000 files."""
+    fs, path = fs_of(folder)
+    with answered(folder):
+        return {_url_there(folder, p): size_in(info, p) for p, info in fs.find(path, detail=True).items()}
+
+
 def remove(url: str) -> None:
     """Delete a file, or a folder with everything in it; do nothing if it does not exist."""
     fs, path = fs_of(url)
     with contextlib.suppress(FileNotFoundError), answered(url):
         if is_local(url):
             fs.rm(path, recursive=True)
-        elif found := fs.find(path):
-            fs.rm(found)
+        else:
+            _remove_there(fs, fs.find(path))
+
+
+def remove_remote(urls: Sequence[str]) -> None:
+    """Delete files of one object store, on S3 by one request per 1,000 files; those that do not exist are skipped."""
+    for url in urls[:1]:
+        with answered(url):
+            _remove_there(fs_of(url)[0], [fs_of(one)[1] for one in urls])
+
+
+def _remove_there(fs: Any, paths: Sequence[str]) -> None:
+    patterns = {path for path in paths if any(c in path for c in "*?[")}  # for which `rm` would delete what they match
+    plain = [path for path in paths if path not in patterns]
+    with contextlib.suppress(FileNotFoundError):
+        if plain:
+            fs.rm(plain)
+    for path in patterns:
+        with contextlib.suppress(FileNotFoundError):
+            fs.rm_file(path)
 
 
 def move(old: str, new: str) -> None:
-    """Rename a file; on an object store, which cannot rename, it is copied and then deleted."""
+    """Rename a remote file; as object stores cannot rename, it is copied and then deleted."""
     fs, path = fs_of(old)
-    fs.mv(path, fs_of(new)[1])
+    with answered(old):
+        fs.cp_file(path, fs_of(new)[1])  # `mv` would take * and [ for a pattern
+        fs.rm_file(path)
+
+
+def each(read: Callable[[str], T], urls: Sequence[str]) -> Iterator[tuple[str, T]]:
+    """Yield (URL, `read(URL)`) of each URL in order; remote files are read AT_ONCE at a time.
+
+    - read: a function of a URL.
+    """
+    if len(urls) < 2 or is_local(urls[0]):
+        yield from ((url, read(url)) for url in urls)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="read") as threads:
+        yield from zip(urls, threads.map(read, urls), strict=True)
 
 
 def read(url: str) -> bytes:

@@ -146,7 +146,7 @@ def all_in(folder: str) -> dict[str, dict[str, Any] | None]:
     """
     names = files.listdir(folder)
     every = dict(_packed(files.join(folder, PACKED)) if PACKED in names else ())
-    every |= {url: found(url) for url in (files.join(folder, name) for name in names if name.endswith(".json"))}
+    every |= files.each(found, [files.join(folder, name) for name in names if name.endswith(".json")])
     return dict(sorted(every.items()))
 
 

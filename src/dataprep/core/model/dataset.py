@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -410,7 +410,8 @@ def _opened(url: str) -> Dataset:
     manifest = home.sealed
     check_input(home)
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
-    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
+    sizes = {} if files.is_local(url) else files.sizes(files.join(url, folder.DATA))
+    return Dataset(tuple(Part((_shard(url, s, sizes),), reader) for s in manifest.shards), url, manifest)
 
 
 def _size(url: str) -> int | None:
@@ -423,10 +424,9 @@ def _size(url: str) -> int | None:
         raise
 
 
-def _shard(url: str, shard: Shard) -> Slice:
+def _shard(url: str, shard: Shard, sizes: Mapping[str, int]) -> Slice:
     stored = files.join(url, shard.name)
-    there = at_hand(stored)
-    found = _size(there)
+    found = sizes[stored] if stored in sizes else _size(at_hand(stored))
     if found != shard.size:
         state = "is missing" if found is None else f"has {counted(found, 'byte')}, but {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again to restore it"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
@@ -177,19 +177,20 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
     - but: the paths in `out` of files that are kept.
     """
     freed, names = 0, list(names)
-    for url in (url for url in _divided(out, names)[0] if relative(url, out) not in but):
-        freed += os.lstat(url).st_size if files.is_local(url) else files.size(url)
-        if not files.is_local(url):
-            files.remove(url)
-            continue
+    gone = [url for url in _divided(out, names)[0] if relative(url, out) not in but]
+    if not files.is_local(out):
+        stated = files.sizes(out) if gone else {}
+        files.remove_remote(gone)
+        return sum(stated.get(url, 0) for url in gone)
+    for url in gone:
+        freed += os.lstat(url).st_size
         os.unlink(url)
         remove_empty(os.path.dirname(url), above=files.path_of(out))
-    if files.is_local(out):
-        home = os.path.abspath(files.path_of(out))
-        inside = tuple(os.path.join(home, name, "") for name in names)
-        for folder in {os.path.dirname(path) for path in _journaled(home)}:  # a writer was killed before its first file
-            if os.path.join(folder, "").startswith(inside):
-                remove_empty(folder, above=home)
+    home = os.path.abspath(files.path_of(out))
+    inside = tuple(os.path.join(home, name, "") for name in names)
+    for folder in {os.path.dirname(path) for path in _journaled(home)}:  # a writer was killed before its first file
+        if os.path.join(folder, "").startswith(inside):
+            remove_empty(folder, above=home)
     return freed
 
 
@@ -278,7 +279,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     mine = [url for url in found if url in ours or is_attempt(files.name_of(url))]
     others = [url for url in found if url not in ours and not files.name_of(url).startswith(".")]
     if others and (not local or not (journal := journal_of(out)) or n_damaged(journal) or _is_copied(out, ours)):
-        named = _named_by_receipts(out)
+        named = _named_by_receipts(out, others)
         mine += [url for url in others if url in named]
         others = [url for url in others if url not in named]
     return sorted(mine, key=lambda url: files.name_of(url) == JOURNAL), others
@@ -314,33 +315,47 @@ def _journaled(out: str) -> set[str]:
     return {path for journal in journals if journal for path in journaled(journal)}
 
 
-def _named_by_receipts(out: str) -> set[str]:
-    """Return the files in a folder without a journal that a manifest or receipt names, or with a name of dataprep."""
-    found: set[str] = set()
-    datasets, tokens, indexes = set[str](), set[str](), set[str]()
+def _named_by_receipts(out: str, searched: Collection[str] | None = None) -> set[str]:
+    """Return the files in a folder without a journal that a manifest or receipt names, or with a name of dataprep.
+
+    - searched: the files in question; receipts are not read if the manifests identify all of them. None: all files.
+    """
     listed = list(_files(out))
-    for url in (url for url in listed if url.endswith(".json")):
-        record = _record(url)
-        home = url.rpartition("/")[0]
-        written = _dicts(record.get("files"))
-        names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
-        is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
-        if is_receipt or (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
-            found |= {receipts.resolved(url, name) for name in names if isinstance(name, str)} | {url}
-            if record.get("kind") == TOKENS:
-                tokens.add(_result(home))
-                kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
-                found |= {url for url in (files.join(home, str(name)) for name in kept) if url in listed}
-            if record.get("kind") == INDEX:
-                indexes.add(_result(home))
-            if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
-                datasets.add(_result(home.removesuffix(f"/{RECEIPTS}")))
-    datasets |= {_result(url.removesuffix(packed)) for url in listed if url.endswith(packed := f"/{RECEIPTS}/{PACKED}")}
-    tokens |= {_result(url.rpartition("/")[0]) for url in listed if files.name_of(url) == SIZES_OF_IDS}
-    homes = ((datasets, _LAYOUT), (tokens, _TOKENS), (indexes, _INDEX))
-    for home, inside in ((home, inside) for some, inside in homes for home in some):
-        layout = re.compile(re.escape(home) + inside)
-        found |= {url for url in listed if layout.fullmatch(url)}
+    found: set[str] = set()
+    homes: dict[str, set[str]] = {_LAYOUT: set(), _TOKENS: set(), _INDEX: set()}
+    packed = f"/{RECEIPTS}/{PACKED}"
+    homes[_LAYOUT] |= {_result(url.removesuffix(packed)) for url in listed if url.endswith(packed)}
+    homes[_TOKENS] |= {_result(url.rpartition("/")[0]) for url in listed if files.name_of(url) == SIZES_OF_IDS}
+    manifests = [url for url in listed if files.name_of(url) == MANIFEST]
+    others = [url for url in listed if url.endswith(".json") and files.name_of(url) != MANIFEST]
+    for urls in (manifests, others):
+        for url, record in files.each(_record, urls):
+            found |= _named_by(url, record, listed, homes)
+        for inside, some in homes.items():
+            layouts = [re.compile(re.escape(home) + inside) for home in some]
+            found |= {url for url in listed if any(layout.fullmatch(url) for layout in layouts)}
+        if searched is not None and found.issuperset(searched):
+            break
+    return found
+
+
+def _named_by(url: str, record: dict[str, Any], listed: list[str], homes: dict[str, set[str]]) -> set[str]:
+    """Return the files that a manifest or receipt names; add the folder of its result to `homes`, by kind of result."""
+    home = url.rpartition("/")[0]
+    written = _dicts(record.get("files"))
+    names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
+    is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
+    if not is_receipt and not (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
+        return set()
+    found = {receipts.resolved(url, name) for name in names if isinstance(name, str)} | {url}
+    if record.get("kind") == TOKENS:
+        homes[_TOKENS].add(_result(home))
+        kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
+        found |= {url for url in (files.join(home, str(name)) for name in kept) if url in listed}
+    if record.get("kind") == INDEX:
+        homes[_INDEX].add(_result(home))
+    if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
+        homes[_LAYOUT].add(_result(home.removesuffix(f"/{RECEIPTS}")))
     return found
 
 
