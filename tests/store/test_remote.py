@@ -434,6 +434,43 @@ def test_requests_and_bytes_of_a_part():
     assert n_bytes <= 6 * size
 
 
+class Between(Serial):
+    """A Runner whose tasks are not counted."""
+
+    def map(self, task, items, label=""):
+        for item in items:
+            before = Counted.requests.copy()
+            made = task(item)
+            Counted.requests = before
+            yield made
+
+
+def test_the_process_of_a_run_asks_little_for_each_part():
+    """What it asks one after another would take hours with thousands of parts."""
+    asked = {}
+    for n in (2, 6):
+        with many_parts(n) as (url, out):
+            docs = dp.read(url)
+            Counted.requests.clear()
+            dp.Pipeline(dp.MinHash(bands=4, rows=2)).run(docs, out, Between())
+            asked[n] = Counted.requests.total()
+    assert (asked[6] - asked[2]) / 4 <= 26  # memory:// deletes one file after another
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?"])
+def test_a_name_is_no_pattern_when_files_are_removed_or_moved(name):
+    home = "memory://no-pattern"
+    others = {f"{home}/{other}/x": b"of another" for other in ("a1", "ab", "a")}
+    for url, data in {**others, f"{home}/{name}/x": b"1", f"{home}/{name}/y": b"2"}.items():
+        files.write_bytes(url, data)
+    files.move(f"{home}/{name}/x", f"{home}/{name}/z")
+    assert files.read(f"{home}/{name}/z") == b"1"
+    files.remove_remote([f"{home}/{name}/z"])
+    files.remove(f"{home}/{name}")
+    assert {url: files.read(url) for url in files.expand(home)} == others
+    files.remove(home)
+
+
 def of_client(name, module, **more):
     """An error of a package that need not be installed."""
     return type(name, (Exception,), {"__module__": module, **more})()

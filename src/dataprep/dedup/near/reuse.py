@@ -127,12 +127,14 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
     """
     everything = datasets[0].of(part for docs in datasets for part in docs.parts)  # with its hashes of input files
     texts = everything.of(map(_texts_only, everything.parts))
-    steps = ["", *map(files.name_of, sibling_steps(out))]
+    beside = map(files.name_of, sibling_steps(out))
+    steps = {step: set(files.listdir(parent(key_url(out, (step, "name"))))) for step in ("", *beside)}
     stored: dict[str, tuple[StoredKeys, tuple[LentKeys, ...]]] = {}
     items: list[PartToHash] = []
     for part, text_key in zip(everything.tasks, texts.part_keys, strict=True):
         name = key_of((sketch_key, text_key))
-        found = next(((step, name) for step in steps if is_complete(key_url(out, (step, name)))), None)
+        holders = (step for step, names in steps.items() if f"{name}.json" in names)
+        found = next(((step, name) for step in holders if is_complete(key_url(out, (step, name)))), None)
         home = _home(part)
         if home is not None and home not in stored:
             keys = StoredKeys(Folder(home))
