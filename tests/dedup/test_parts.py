@@ -141,14 +141,9 @@ def test_older_documents_have_their_own_ids():
     assert len(alone.new(rows)) == 3
 
 
-@pytest.mark.parametrize("firsts", [[], [0], [30, 10, 20], list(range(0, 5000, 2))])
-def test_groups_of_repeats(firsts):
-    """Groups begin at given ids, are at most MAX_GROUPS, and share out all rows in order."""
-    groups = cut.group_firsts(firsts)
-    assert len(groups) <= cut.MAX_GROUPS
-    assert groups[0] == min(firsts, default=0)
-    assert set(groups) <= {0, *firsts}
-    assert len(groups) == -(-len(firsts) // -(-len(firsts) // cut.MAX_GROUPS)) if firsts else groups == (0,)
+@pytest.mark.parametrize("groups", [[0], [10, 20, 30], list(range(0, 5000, 2))])
+def test_groups_of_repeats(groups):
+    """Groups begin at given ids, and share out all rows in order."""
     rows = np.random.default_rng(2).integers(groups[0], 6000, (400, 7)).astype(np.uint64)
     split = cut.by_group(rows, groups)
     assert len(split) == len(groups)
