@@ -165,10 +165,12 @@ class Partitions:
     Attributes:
         bins: each partition's first bin (range of hashes).
         heavy: the hashes that are so frequent that each has its own partition; these partitions come last.
+        n_bytes: the size of the text of the other hashes.
     """
 
     bins: tuple[int, ...]
     heavy: tuple[int, ...]
+    n_bytes: int = 0
 
     @classmethod
     def read(cls, counted: ShuffleFiles) -> Partitions:
@@ -179,7 +181,7 @@ class Partitions:
         total = np.cumsum(counted.section(counted.n - 2, np.int64))
         cut = np.flatnonzero(np.diff(total // PARTITION_BYTES)) + 1
         heavy = np.sort(counted.section(counted.n - 1, np.uint64)[::2])  # each with its bytes
-        return cls((0, *cut.tolist()), tuple(heavy.tolist()))
+        return cls((0, *cut.tolist()), tuple(heavy.tolist()), int(total[-1]))
 
     @property
     def count(self) -> int:

@@ -62,6 +62,7 @@ class CompareRecords(Pass[int]):
         gathered: the files of GatherRecords.
         n_shared: the number of partitions that contain many hashes and come first; each later partition contains one
             hash.
+        n_bytes: the size of the text of the others.
         firsts: the first document id of each group, or of several adjacent ones. The receipt (the task's record) states
             the number of repeats ("marks").
     """
@@ -73,6 +74,7 @@ class CompareRecords(Pass[int]):
     word_split: str
     gathered: ShuffleFiles
     n_shared: int  # partitions with many hashes; each later one has one hash
+    n_bytes: int
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:
@@ -238,7 +240,7 @@ def find(
     repeats = ShuffleFiles(CompareRecords.url(out)[:-5], partitions.count, min(len(groups), merge.MAX_SECTIONS))
     coarse = ShuffleFiles("", 1, len(groups), slices=repeats.n)
     firsts = tuple(int(groups[coarse.cuts(k)[0]]) for k in range(repeats.n))
-    task = CompareRecords(out, key, width, word_split, texts, len(partitions.bins), firsts)
+    task = CompareRecords(out, key, width, word_split, texts, len(partitions.bins), partitions.n_bytes, firsts)
     compared = list(runner.map(task, range(partitions.count), f"{name}: compare"))
     repeats = merged(runner, repeats, MergeRepeats, out, key, f"{name}: merge repeats")
     every = files.join(out, CompareRecords.folder, "group-00000")
