@@ -27,7 +27,7 @@ def main() -> None:
 
     stages = {
         "MinHash": dp.MinHash(bands=4, rows=2), "Exact": dp.Exact(), "Exact(line)": dp.Exact(unit="line"),
-        "Bloom": dp.Bloom(),
+        "SuffixArray": dp.SuffixArray(min_words=6), "Bloom": dp.Bloom(),
     }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", type=int, nargs="+", default=[10, 100, 1000])

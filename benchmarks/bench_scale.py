@@ -47,15 +47,19 @@ class Watched:
 
     def map(self, task: Any, items: Any, label: str = "") -> Any:  # noqa: ARG002 - as a Runner
         """Yield the result of each task."""
+        from dataprep.core.run.passes import WriteTable
+        from dataprep.core.run.trial import TriedPass
+
         self.note("driver", 1, [])
         found, times = [], []
         for item in items:
             began = time.process_time()
             found.append(task(item))
             times.append(time.process_time() - began)
-        self.note(type(task).__name__, len(items), times)
+        self.note("WriteTable" if isinstance(task, WriteTable) else type(task).__name__, len(items), times)
         reads = any(getattr(item, "n_bytes", 0) for item in items)
         self.passes[-1].update(task=task, reads=reads, last=items[-1], result=found[-1])
+        self.passes[-1]["sums"] = TriedPass.sums(found)
         yield from found
 
 
@@ -83,8 +87,9 @@ def tried(passes: list[dict[str, Any]]) -> list[Any]:
     """Return recorded passes as those of a trial."""
     from dataprep.core.run.trial import TriedPass
 
+    names = "task", "last", "result", "tasks", "reads", "seconds"
     chosen = (one for one in passes if one["name"] != "driver")
-    return [TriedPass("", p["task"], p["last"], p["result"], p["tasks"], p["reads"], p["seconds"], 0) for p in chosen]
+    return [TriedPass("", *(one[name] for name in names), 0, one["sums"]) for one in chosen]
 
 
 def waves_of(passes: list[dict[str, Any]], before: int, after: int) -> list[Any]:
@@ -164,7 +169,10 @@ def main() -> None:
 
     import dataprep as dp
 
-    stages = {"MinHash": dp.MinHash(bands=4, rows=2), "Exact": dp.Exact(), "Exact(line)": dp.Exact(unit="line")}
+    stages = {
+        "MinHash": dp.MinHash(bands=4, rows=2), "Exact": dp.Exact(), "Exact(line)": dp.Exact(unit="line"),
+        "SuffixArray": dp.SuffixArray(min_words=6),
+    }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", choices=list(stages), default=list(stages))
     parser.add_argument("--file", type=Path)

@@ -24,6 +24,7 @@ from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide, kmeans
 from dataprep.dedup.exact import Exact
+from dataprep.dedup.membership import keys as membership
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
@@ -36,9 +37,10 @@ from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 from dataprep.history.verify import verify
-from dataprep.store import parquet
+from dataprep.store import parquet, shuffle
 from dataprep.store.key import key
 from dataprep.store.ranks import mix
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import write_spill
 
 
@@ -96,18 +98,24 @@ def test_prototypes_are_the_nearest(tmp_path_factory, cosines, share):
     if not n:
         return
     limit = kmeans.cosine_limit(out, len(cosines), share)
-    dropped = [int(i) for rows in kmeans.prototypes(out, len(cosines), limit) for i in rows["id"]]
+    dropped = [int(i) for part in range(len(cosines)) for i in kmeans.prototypes(out, part, limit)["id"]]
     stay = int(np.ceil(round(share * n, 6)))
+    assert limit.drops == n - stay
     assert dropped == sorted(i for _, i in sorted(every)[stay:])
 
 
 @pytest.mark.parametrize(("n_parts", "n_groups"), [(1, 1), (5, 2), (5, 5), (7, 3)])
 def test_dropped_ids_are_those_of_the_group(tmp_path, n_parts, n_groups):
     """Each part reads the file of its group."""
+    rows = np.zeros((n_groups, 2), kmeans.VERDICT)
+    rows["id"] = np.arange(n_groups)[:, None] + [10, 0]
+    write_spill(str(tmp_path / "decide-00000"), list(rows))
+    sort = kmeans.SortDropped(str(tmp_path), "key", ShuffleFiles(str(tmp_path / "decide-"), 1, n_groups))
+    for group in range(n_groups):
+        sort(group)
     dropped = kmeans.DroppedIds(str(tmp_path), n_parts, n_groups)
-    dropped.write(iter([np.array([g, g + 10], np.uint64) for g in range(n_groups)]))
-    groups = [int(dropped.of(part)[0]) for part in range(n_parts)]
-    assert groups == [part * n_groups // n_parts for part in range(n_parts)]
+    groups = [dropped.of(part).tolist() for part in range(n_parts)]
+    assert groups == [[g, g + 10] for g in (part * n_groups // n_parts for part in range(n_parts))]
 
 
 def test_sizes_of_partitions():
@@ -141,14 +149,9 @@ def test_older_documents_have_their_own_ids():
     assert len(alone.new(rows)) == 3
 
 
-@pytest.mark.parametrize("firsts", [[], [0], [30, 10, 20], list(range(0, 5000, 2))])
-def test_groups_of_repeats(firsts):
-    """Groups begin at given ids, are at most MAX_GROUPS, and share out all rows in order."""
-    groups = cut.group_firsts(firsts)
-    assert len(groups) <= cut.MAX_GROUPS
-    assert groups[0] == min(firsts, default=0)
-    assert set(groups) <= {0, *firsts}
-    assert len(groups) == -(-len(firsts) // -(-len(firsts) // cut.MAX_GROUPS)) if firsts else groups == (0,)
+@pytest.mark.parametrize("groups", [[0], [10, 20, 30], list(range(0, 5000, 2))])
+def test_groups_of_repeats(groups):
+    """Groups begin at given ids, and share out all rows in order."""
     rows = np.random.default_rng(2).integers(groups[0], 6000, (400, 7)).astype(np.uint64)
     split = cut.by_group(rows, groups)
     assert len(split) == len(groups)
@@ -201,7 +204,7 @@ KINDS = [  # the stage, whether it cuts, whether it only drops; with annotate, i
 def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
     """Tables of many files drop and cut what tables of one file do; `verify` finds a lost one, and `prune` all."""
     rows = [f"page {n % 9} of one\n\nline {n % 4} in \u0641\u0627\u0633\n\nword {n}" for n in range(40)]
-    stages = Exact(unit="line"), SuffixArray(min_words=2), MinHash(bands=4, rows=2), Bloom(unit="paragraph")
+    stages = Exact(unit="line"), SuffixArray(min_words=2), MinHash(bands=4, rows=2)
     docs, out = laws.dataset_of(tmp_path, rows, parts=8), tmp_path / "several"
     Pipeline(*stages).run(docs, str(tmp_path / "one"), Serial())
     monkeypatch.setattr(tables, "VERDICT_ROWS", 3)
@@ -221,6 +224,24 @@ def test_decisions_in_several_files_are_the_same(tmp_path, monkeypatch):
     pieces[1].with_name("part-00099.parquet").unlink()
     prune(Folder(str(out)))
     assert not [path for path in out.glob("steps/*/*") if path.name != "input"]
+
+
+@pytest.mark.parametrize("stage", [Bloom(unit="paragraph"), SemDeDup(embed=of_length)], ids=lambda stage: stage.name)
+def test_tables_of_several_tasks_are_the_same(tmp_path, monkeypatch, stage):
+    """Stopped before they are written, and gone on with: each task has some rows, in order of ids."""
+    docs = laws.dataset_of(tmp_path, [f"{'x' * (n % 9)}\n\n{n % 4} \u0641\u0627\u0633" for n in range(60)], parts=6)
+    Pipeline(stage).run(docs, str(tmp_path / "one"), Serial())
+    for module, name, value in (
+        (tables, "VERDICT_ROWS", 3), (parquet, "FILE_GROUPS", 2), (membership, "SEEN_ROWS", 4), (shuffle, "FAN_IN", 2),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    out = tmp_path / "several"
+    with pytest.raises(KeyboardInterrupt):
+        Pipeline(stage).run(docs, str(out), laws.Stops(at=f"{stage.name}: write table"))
+    Pipeline(stage).run(docs, str(out), Serial())
+    laws.same_result(tmp_path / "one", out)
+    assert len(list(out.glob("steps/*/*.parquet/part-*"))) > 3
+    assert verify(str(out))[str(out)] == []
 
 
 @pytest.mark.parametrize(("stage", "cuts"), KINDS, ids=lambda value: repr(value)[:24])

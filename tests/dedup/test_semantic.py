@@ -23,7 +23,9 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.dedup.embeddings import decide, kmeans, learn_words, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import FunctionFailed, PlanError
+from dataprep.store import shuffle
 from dataprep.store.key import key
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.unicode.words import words
 
 DIM = 32
@@ -210,7 +212,7 @@ def decide_in(folder, made, held: int, room: int):
         with decide.spill_to(str(folder / f"assign/part-{number:05d}"), 2) as spill:
             spill.write([headers[rows][:300], made[rows][:300]])
             spill.write([headers[rows][300:], made[rows][300:]])
-    members = decide.Members.read(str(folder), 2, 0, DIM, held)
+    members = decide.Members.read(ShuffleFiles(str(folder / "assign/part-"), 2, 1, 2), 0, DIM, held)
     decided = decide.Decisions(np.full(len(made), -1, np.int64), np.zeros(len(made), np.float32))
     decide.decide_cluster(members, np.arange(len(made)), 9000, room, decided, 0)
     return decided
@@ -429,15 +431,18 @@ def test_without_fasttext_it_says_so(dataset, tmp_path, monkeypatch) -> None:
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-def test_runners_and_crashes(tmp_path) -> None:
-    """Two processes write the bytes of one; stopped after any pass, and gone on with, the bytes are the same."""
+def test_runners_and_crashes(tmp_path, monkeypatch) -> None:
+    """Two processes write the bytes of one; stopped after any pass, and gone on with, so does a run that merges."""
     texts = many(200)
     docs = laws.dataset_of(tmp_path, texts, parts=4)
     pipeline = dp.Pipeline(SemDeDup(epsilon=0.1, embed=bag, clusters=3, diversify=0.6))
     pipeline.run(docs, str(tmp_path / "one"))
     pipeline.run(docs, str(tmp_path / "two"), runner=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
-    for at in ("vectors", "clusters", "assign", "compare", "diverse", "prototypes"):
+    monkeypatch.setattr(shuffle, "FAN_IN", 2)
+    monkeypatch.setattr(decide, "PARTITION_BYTES", 6_000)
+    passes = "vectors, clusters, assign, merge vectors, compare, merge decisions, sort dropped, diverse, prototypes"
+    for at in passes.split(", "):
         with pytest.raises(KeyboardInterrupt):
             pipeline.run(docs, str(tmp_path / "torn"), runner=laws.Stops(at=f"SemDeDup: {at}"))
     pipeline.run(docs, str(tmp_path / "torn"))

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import twins.suffix_array
-from dataprep.dedup.substrings import cut as suffix_cut
+from dataprep.core.run import merge
 from dataprep.dedup.substrings import passes as windows
 from dataprep.dedup.substrings import search as windows_search
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.errors import PlanError
 from dataprep.read import parts as plan
+from dataprep.store import shuffle
 
 UNIT = 10  # ids of the `dataset` fixture
 COLUMNS = ("id", "start", "end", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
@@ -119,7 +120,8 @@ def test_almost_no_memory_gives_the_same(dataset, monkeypatch, chosen) -> None:
     for module, name, value in (
         (windows, "SEGMENT_BYTES", 400), (windows, "COUNT_RECORDS", 60), (windows, "PARTITION_BYTES", 3000),
         (windows, "GROUP_BYTES", 500), (windows_search, "TABLE_WINDOWS", 4), (windows_search, "POOL_BYTES", 500),
-        (suffix_cut, "MAX_GROUPS", 3),
+        (windows_search, "BLOCK_RECORDS", 7), (windows_search, "BLOCK_BYTES", 300), (shuffle, "FAN_IN", 2),
+        (merge, "MAX_SECTIONS", 3),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     real, forget = windows_search.CompareRecords._streamed, windows_search._discard
@@ -213,11 +215,17 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     assert one.stats["SuffixArray"].docs_dropped == len(short) > 0
 
 
-def test_an_interrupted_search_goes_on(corpus, tmp_path) -> None:
-    """Stopped in any pass, and gone on with, the result is that of an uninterrupted run."""
+def test_an_interrupted_search_goes_on(corpus, tmp_path, monkeypatch) -> None:
+    """Stopped in any pass, and gone on with, the result is that of an uninterrupted run that merges no files."""
     PIPELINE.run(corpus, str(tmp_path / "whole"))
     out = str(tmp_path / "torn")
-    for stopped in ("hash", "count", "gather", "compare", "sort", "shrink"):
+    for module, name, value in (
+        (shuffle, "FAN_IN", 2), (merge, "MAX_SECTIONS", 3), (windows, "COUNT_RECORDS", 400),
+        (windows, "GROUP_BYTES", 2000), (windows, "PARTITION_BYTES", 6000),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    passes = "hash, merge hashes, count, merge counts, gather, merge texts, compare, merge repeats, divide repeats"
+    for stopped in (*passes.split(", "), "sort", "shrink"):
         with pytest.raises(KeyboardInterrupt):
             PIPELINE.run(corpus, out, laws.Stops(at=f"SuffixArray: {stopped}"))
     PIPELINE.run(corpus, out)

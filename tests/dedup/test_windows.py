@@ -16,7 +16,7 @@ from dataprep.dedup.substrings import records as R
 from dataprep.dedup.substrings import repeats, word_spans
 from dataprep.dedup.substrings.block import RecordBlock, scratch_for
 from dataprep.dedup.substrings.compare import by_groups
-from dataprep.dedup.substrings.passes import Partitions, shared_bytes
+from dataprep.dedup.substrings.passes import HEADER, WHOLE, Partitions, shared_bytes
 from dataprep.dedup.substrings.same_bytes import same_after, same_before
 from dataprep.dedup.substrings.window_table import table_for
 from dataprep.store.ranks import mix
@@ -73,14 +73,18 @@ def test_rows_are_sorted_by_their_keys(n):
 
 
 def test_records_are_sorted_by_bucket():
-    """The leading twelve bits; in a bucket, in their order."""
+    """The leading twelve bits; in a bucket, in their order after a row with the part; which is found when joined."""
     hashes = mix(np.arange(3000, dtype=np.uint64) % 900, 1) | np.uint64(1) << np.uint64(63)
-    info = np.arange(3000, dtype=np.uint64)
-    found, cuts = R.by_bucket(hashes, info)
+    info = np.arange(1, 3001, dtype=np.uint64)
+    found, cuts = R.by_bucket(hashes, info, 7)
     rows = sorted(zip(hashes.tolist(), info.tolist(), strict=True), key=lambda row: row[0] >> 52)
-    assert list(map(tuple, found.tolist())) == rows
-    held = Counter(h >> 52 for h, _ in rows)
-    assert np.diff(cuts).tolist() == [held[b] for b in range(R.BUCKETS)]
+    held = {b: list(some) for b, some in itertools.groupby(rows, lambda row: row[0] >> 52)}
+    for b, (low, high) in enumerate(itertools.pairwise(cuts.tolist())):
+        assert list(map(tuple, found[low:high].tolist())) == ([(7, 0), *held[b]] if b in held else [])
+    joined, parts = R.of_parts(np.concatenate([found, R.by_bucket(hashes[:5], info[:5], 2**31)[0], found[:0]]))
+    assert list(map(tuple, joined[:-5].tolist())) == rows
+    assert parts.tolist() == [7] * 3000 + [2**31] * 5
+    assert len(R.of_parts(found[:0])[1]) == 0
 
 
 @pytest.mark.parametrize(("n_old", "seed"), [(0, 1), (1, 2), (2, 1), (2, 2)])
@@ -106,7 +110,11 @@ def test_hashes_that_occur_once_are_dropped(n_old, seed):
             weight[h] = sum(7 + 3 * (info & M.MAX_WINDOWS) for _, info in held)
     heavy = sorted(weight.values())[len(weight) // 2]
     cuts = np.cumsum([0, *map(len, runs)])
-    keep, bins, heavies = R.repeated(np.array(rows, np.uint64), cuts, n_old, first, last, 7, 3, heavy)
+    is_old = np.arange(len(rows)) < cuts[n_old]
+    if seed == 1:  # as from merged files: all in one run
+        order = sorted(range(len(rows)), key=lambda k: rows[k][0] >> 52)
+        rows, is_old, cuts = [rows[k] for k in order], is_old[order], cuts[[0, -1]]
+    keep, bins, heavies = R.repeated(np.array(rows, np.uint64), cuts, is_old, first, last, 7, 3, heavy)
     assert keep.tolist() == [h in kept for h, _ in rows]
     expected = [0] * (last - first) * R.FINE
     for h in kept:
@@ -123,8 +131,10 @@ def test_ranges_of_bytes_are_packed():
     at, size = np.array([3, 20, 0, 49]), np.array([5, 9, 4, 1])
     order, shared = np.array([2, 0, 3, 1]), np.array([0, 1, 0, 9])
     assert R.pack(data, at, size, shared, order).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 49]
-    kind = [("id", "u8"), ("offset", "i8"), ("size", "u4")]
-    headers = np.array([(1, 0, 5), (1, 3, 5), (1, 8, 2), (2, 8, 9), (2, 20, 1)], kind)
+    headers = np.zeros(5, HEADER)
+    headers["id"], headers["offset"], headers["size"] = [1, 1, 1, 2, 2], [0, 3, 8, 8, 10], [5, 5, 2, 9, 9]
+    assert shared_bytes(headers).tolist() == [0, 2, 0, 0, 7]
+    headers["info"][4] = WHOLE
     assert shared_bytes(headers).tolist() == [0, 2, 0, 0, 0]
     assert len(shared_bytes(headers[:0])) == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,15 +17,17 @@ from dataprep.dedup.near.union import RANGE_DOCS
 from dataprep.history import cluster
 from dataprep.history.cluster import WAIT_SECONDS, Cluster, Wave, fit, forecast, graph, makespan, total
 from dataprep.history.trials import Estimate
-from dataprep.store import shuffle
+from dataprep.store import parquet, shuffle
 from fixtures.counted import many_parts
 
-STAGES = {"MinHash": lambda: dp.MinHash(bands=2, rows=2), "lines": lambda: dp.Exact(unit="line")}
+STAGES = {"MinHash": lambda: dp.MinHash(bands=2, rows=2), "lines": lambda: dp.Exact(unit="line"),
+          "windows": lambda: dp.SuffixArray(min_words=6, cut="line")}  # fmt: skip
 
 
 def tried(stage, parts, folder, monkeypatch):
     """The passes of a run on so many parts, as a trial notes them, and the size of a part."""
     monkeypatch.setattr(shuffle, "FAN_IN", 3)
+    monkeypatch.setattr(parquet, "FILE_GROUPS", 1)
     with many_parts(parts, docs=8, in_a_range=2) as (url, _):
         docs = dp.read(url)
         trial = Trial(str(folder), 1 << 30)
@@ -37,10 +40,10 @@ def tried(stage, parts, folder, monkeypatch):
 
 @pytest.mark.parametrize("name", list(STAGES))
 def test_the_graph_is_that_of_a_run(name, tmp_path, monkeypatch) -> None:
-    """Of a run and of a larger one: the same passes in order, those that merge among them, with as many tasks."""
+    """Of a run and of a larger one: the same passes, those that merge and write tables too, with as many tasks."""
     _, own, larger = tried(STAGES[name](), 5, tmp_path / "a", monkeypatch)
     trial, found, _ = tried(STAGES[name](), 12, tmp_path / "b", monkeypatch)
-    real = [(type(one.task).__name__, one.tasks) for one in trial.passes]
+    real = [(re.sub("Write.*", "WriteTable", type(one.task).__name__), one.tasks) for one in trial.passes]
     assert [(wave.name, wave.tasks) for wave in found] == real
     assert any(wave.name.startswith("Merge") for wave in own)
     assert [wave.name for wave in larger] == [one for one, _ in real]

@@ -18,7 +18,17 @@ from dataprep.core.run.context import reserve, trial_of
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import WORKER_BYTES, Runner, memory_of
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
-from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, SetBits, count, document_keys, ngram_keys
+from dataprep.dedup.membership.keys import (
+    KeyUnits,
+    LookUp,
+    SaveKeys,
+    SetBits,
+    WriteSeen,
+    WriteSeenSpans,
+    count,
+    document_keys,
+    ngram_keys,
+)
 from dataprep.dedup.spans.forms import FORMS
 from dataprep.errors import require
 from dataprep.store import files, receipts
@@ -138,7 +148,8 @@ class Bloom(Deduplication):
         """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
-        facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), [SaveKeys, SetBits])
+        passes = SaveKeys, SetBits, LookUp, WriteSeen
+        facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), passes)
         if facts["measured_rate"] > ALARM * self.error_rate:
             log.warning("Bloom: the filter is too full: its false-positive rate is %.2g, above error_rate=%.2g",
                         facts["measured_rate"], self.error_rate)  # fmt: skip
@@ -184,8 +195,14 @@ class Bloom(Deduplication):
         if piece:
             task = SetBits(out, made_by, size, piece, len(joined.docs.parts), filters)
             set_ = list(runner.map(task, range(-(-size.n_bytes // piece)), "Bloom: set bits"))
-        look = LookUp(out, url, self.unit, self.threshold, size, joined, filters, tuple(set_))
-        return counted | next(iter(runner.map(look, [0], "Bloom: look up")))
+        look = LookUp(out, made_by, self.unit, self.threshold, size, joined, filters, tuple(set_))
+        found = next(iter(runner.map(look, [0], "Bloom: look up")))
+        kind = WriteSeen if self.unit == "document" else WriteSeenSpans
+        write = kind(out, made_by, url, found.pop("sections"))
+        written = write.run(runner, found["dropped" if self.unit == "document" else "spans"], "Bloom: write table")
+        bloom = {**found.pop("files")[1], "name": files.join(out, "filter.bloom")}
+        del found["key"]
+        return counted | found | {"files": [*written, bloom]}
 
     def _size(self, distinct: float, runner: Runner) -> FilterSize:
         """Return the size of a filter for this number of keys."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -12,9 +11,9 @@ import pyarrow as pa
 
 from dataprep.core.model.annotate import CENTROIDS, added_columns, annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_rows, write_verdicts
+from dataprep.core.model.tables import write_rows
 from dataprep.core.model.verdict import DropIds, Verdict
-from dataprep.core.output import owned
+from dataprep.core.run.merge import MergeSections, merged
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.embeddings.learn_words import LearnWords, SampleTexts, sample_bytes
@@ -23,21 +22,30 @@ from dataprep.dedup.embeddings.word_vectors import WordVectors
 from dataprep.errors import need, require, require_integer
 from dataprep.store import files
 from dataprep.store.key import key
+from dataprep.store.shuffle import ShuffleFiles
 
 from .embeddings import decide, kmeans
-from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters, nearest_centroids
-from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
+from .embeddings.decide import (
+    CLOSEST,
+    FARTHEST,
+    AssignClusters,
+    DecideClusters,
+    MergeAssigned,
+    MergeDecided,
+    WriteDecisions,
+    nearest_centroids,
+)
+from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness, SortDropped
 from .embeddings.stored import keep_vectors, stored_vectors
 from .keep import Keep, unreadable_values
 from .older import Deduplication, Joined, Older
 from .warm import warm
 
-MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
-DROPPED = "dropped"  # the folder of DroppedIds
+MAX_GROUPS = 256  # sections of the files of decisions
 CENTROID_TABLE = "centroids.parquet"  # with annotate=
 PASSES = (
-    SampleTexts, LearnWords, EmbedDocuments, FindClusters, AssignClusters, DecideClusters, FindSecondClusters,
-    MeasureNearness,
+    SampleTexts, LearnWords, EmbedDocuments, FindClusters, AssignClusters, MergeAssigned, DecideClusters, MergeDecided,
+    SortDropped, FindSecondClusters, MeasureNearness, WriteDecisions,
 )  # fmt: skip
 FACTS = (
     "documents", "vectors", "dim", "words", "clusters", "largest_cluster", "compared", "dropped", "prototypes",
@@ -154,7 +162,6 @@ class SemDeDup(Deduplication):
         search = _SemanticSearch(self, older, Joined.of(older, docs), runner, out, made_by)
         passes = [one for one in PASSES if one is not EmbedDocuments or not self.embed_key]
         found = table_once(url, made_by, lambda: search.find(url), passes)
-        owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
         facts |= self.policy.warn(self.name, found) | ({"vectors_of": made_by} if self.embed_key else {})
         dropped = DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
@@ -214,13 +221,18 @@ class _SemanticSearch:
         n_frozen = sum(r["vectors"] for r in made[: self.frozen])
         self.frozen = self.frozen if n_frozen else self.n_parts
         partitions = self._decide(n_docs, n_frozen or n_docs, dim) if n_docs else 0
-        if self.how.diversify is None:
-            write_verdicts(url, map(self._duplicates, [partitions] * self.groups, range(self.groups)))
-        else:
+        decided = ShuffleFiles(DecideClusters.url(self.out)[:-5], partitions, self.groups)
+        decided = self._merged(decided, MergeDecided, "merge decisions")
+        limit = None
+        if self.how.diversify is not None:
             left = n_docs - self.facts["dropped"]
-            limit = self._limit(self.how.diversify, left, dim, partitions) if left else kmeans.NO_LIMIT
-            n_rows = write_verdicts(url, self._with_prototypes(partitions, limit))
-            self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": limit.cosine / UNITS}
+            limit = self._limit(self.how.diversify, left, dim, decided) if left else None
+            self.facts |= {"prototypes": limit.drops if limit else 0}
+            self.facts |= {"prototype_cosine": limit.cosine / UNITS if limit else 1.0}
+        given: dict[str, Any] = {"joined": self.joined, "decided": decided, "limit": limit}
+        write = WriteDecisions(self.out, self.key, url, self.groups, **given)
+        n_rows = self.facts["dropped"] + self.facts.get("prototypes", 0)
+        written: list[Any] = write.run(self.runner, n_rows, f"{self.how.name}: write table")
         if embed_key:
             keep_vectors(self.out, self.key, embed_key, self.joined)
         if self.how.prefix is not None:
@@ -228,11 +240,14 @@ class _SemanticSearch:
             of_new = self.items[n_old:] if partitions else []
             rows = nearest_centroids(self.out, of_new, partitions, self.joined.first_new)
             write_rows(centroids, CENTROIDS, rows)
-            return {"files": [url, centroids], **self.facts}
-        return self.facts
+            written.append(centroids)
+        return {"files": written, **self.facts}
 
     def _each(self, task: Callable[[Any], dict[str, Any]], items: Sequence[Any], label: str) -> list[dict[str, Any]]:
         return list(self.runner.map(task, items, f"{self.how.name}: {label}"))
+
+    def _merged(self, found: ShuffleFiles, task: type[MergeSections], label: str) -> ShuffleFiles:
+        return merged(self.runner, found, task, self.out, self.key, f"{self.how.name}: {label}")
 
     def _embed(self) -> Embed:
         """Return the object that computes the vectors; word vectors are learned first."""
@@ -257,36 +272,19 @@ class _SemanticSearch:
         self.facts["clusters"] = self._cluster(FindClusters, n_frozen, dim)
         self._each(AssignClusters(self.out, self.key, dim, partitions, self.how.keep), self.items, "assign")
         limit = round((1.0 - self.how.epsilon) * UNITS)
-        task = DecideClusters(
-            self.out, self.key, dim, self.n_parts, self.groups, limit, self.joined.n_old, self.how.keep == "none"
-        )
+        assigned = ShuffleFiles(AssignClusters.url(self.out)[:-5], self.n_parts, partitions, 2)
+        assigned = self._merged(assigned, MergeAssigned, "merge vectors")
+        n_old, drops_all = self.joined.n_old, self.how.keep == "none"
+        task = DecideClusters(self.out, self.key, dim, assigned, self.n_parts, self.groups, limit, n_old, drops_all)
         decided = self._each(task, range(partitions), "compare")
         self.facts["largest_cluster"] = max(d["largest"] for d in decided)
         self.facts |= {name: sum(d[name] for d in decided) for name in ("compared", "dropped")}
         return partitions
 
-    def _limit(self, share: float, left: int, dim: int, partitions: int) -> kmeans.CosineLimit:
+    def _limit(self, share: float, left: int, dim: int, decided: ShuffleFiles) -> kmeans.CosineLimit:
         """Cluster the remaining documents, measure the cosine of each to its centroid, and find the limit."""
-        dropped = DroppedIds(files.join(self.out, DROPPED), self.n_parts, self.groups)
-        dropped.write(decide.verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
+        self._each(SortDropped(self.out, self.key, decided), range(self.groups), "sort dropped")
+        dropped = DroppedIds(self.out, self.n_parts, self.groups)
         self._cluster(FindSecondClusters, left, dim, dropped)
         self._each(MeasureNearness(self.out, self.key, dim, dropped), range(self.n_parts), "prototypes")
         return kmeans.cosine_limit(self.out, self.n_parts, share)
-
-    def _duplicates(self, partitions: int, group: int) -> pa.RecordBatch:
-        rows = decide.verdicts_of(self.out, partitions, group)
-        homes, kept = self.joined.place(rows["duplicate_of"])
-        alone = kept == NOBODY  # with keep="none", the first of the copies
-        return new_rows(
-            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", duplicate_of_dataset=homes,
-            duplicate_of=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
-        )  # fmt: skip
-
-    def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:
-        """Yield the verdicts group by group, those of a group in any order."""
-        found = kmeans.prototypes(self.out, self.n_parts, limit) if limit != kmeans.NO_LIMIT else iter(())
-        group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
-        for group in range(self.groups):
-            parts = list(itertools.islice(found, group_of.count(group)))
-            rows = [new_rows(VERDICTS, id=r["id"], reason="prototype", similarity=r["cosine"] / UNITS) for r in parts]
-            yield pa.Table.from_batches([self._duplicates(partitions, group), *rows])

@@ -12,7 +12,14 @@ from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_c
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, WriteCuts, write_cuts
-from dataprep.dedup.substrings.passes import CountHashes, GatherRecords, HashWindows
+from dataprep.dedup.substrings.passes import (
+    CountHashes,
+    GatherRecords,
+    HashWindows,
+    MergeCounted,
+    MergeHashes,
+    MergeTexts,
+)
 from dataprep.dedup.substrings.repeats import CUTS
 from dataprep.errors import require
 from dataprep.store import files
@@ -27,8 +34,8 @@ ENGINES = ("auto", "suffix_array", "windows")
 DEFAULT_WORDS = 50
 LEAST_BYTES, MOST = 4, 1 << 20
 PASSES = (
-    HashWindows, CountHashes, GatherRecords, search.CompareRecords, suffix_array.SortCorpus, SortRepeats, ShrinkRepeats,
-    WriteCuts,
+    HashWindows, MergeHashes, CountHashes, MergeCounted, GatherRecords, MergeTexts, search.CompareRecords,
+    search.MergeRepeats, suffix_array.SortCorpus, SortRepeats, ShrinkRepeats, WriteCuts,
 )  # fmt: skip
 
 
@@ -133,13 +140,13 @@ class SuffixArray(Deduplication):
         words = self.word_split if self.min_bytes is None else ""
         older = self.sampled_older(runner)
         joined = Joined.of(older, docs)
-        sources, firsts, counted = engine(joined, runner, out, width=self.width, word_split=words, **chosen)
+        found, parts, counted = engine(joined, runner, out, width=self.width, word_split=words, **chosen)
         given: dict[str, Any] = {
             "url": url,
             "cut": self.cut,
             "word_split": self.word_split,
-            "sources": sources,
-            "firsts": firsts,
+            "found": found,
+            "parts": parts,
         }
         cut = write_cuts(joined, runner, out, **given, **chosen)
         documents = counted.pop("docs") - sum(len(old.docs) for old in older)

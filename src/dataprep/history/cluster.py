@@ -18,32 +18,48 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.filesize import decimal
 
+from dataprep.core.model import tables
 from dataprep.core.run import merge
 from dataprep.core.run.merge import MergeSections, merged
 from dataprep.core.run.trial import TriedPass
+from dataprep.dedup.embeddings import decide
+from dataprep.dedup.membership.keys import SEEN_ROWS
 from dataprep.dedup.near import key_sources
 from dataprep.dedup.near.gather import MergeGathered, n_partitions
+from dataprep.dedup.near.search import GROUP_BYTES
 from dataprep.dedup.near.union import RANGE_DOCS
-from dataprep.dedup.near.verify import MergeVerdicts
+from dataprep.dedup.near.verify import VERDICT, MergeVerdicts
+from dataprep.dedup.semantic import MAX_GROUPS
 from dataprep.dedup.spans import search
 from dataprep.dedup.spans.passes import MergeHashed, MergeMatched
+from dataprep.dedup.substrings import passes as windows
+from dataprep.dedup.substrings.records import BUCKETS
+from dataprep.dedup.substrings.search import MergeRepeats
 from dataprep.errors import PlanError
 from dataprep.read.parts import part_size
-from dataprep.store import shuffle
+from dataprep.store import parquet, shuffle
 from dataprep.store.shuffle import ShuffleFiles
 
 from .trials import Estimate
 
 MERGES: dict[str, type[MergeSections]] = {
     "HashDocuments": key_sources.MergeGroups, "GatherCandidates": MergeGathered, "VerifyPartition": MergeVerdicts,
-    "HashUnits": MergeHashed, "MatchUnits": MergeMatched,
+    "HashUnits": MergeHashed, "MatchUnits": MergeMatched, "HashWindows": windows.MergeHashes,
+    "CountHashes": windows.MergeCounted, "GatherRecords": windows.MergeTexts, "CompareRecords": MergeRepeats,
+    "AssignClusters": decide.MergeAssigned, "DecideClusters": decide.MergeDecided,
 }  # fmt: skip
-SPLITS = {"GatherCandidates", "HashUnits", "MatchUnits"}  # which are divided, if there are very many sections
+SPLITS = {"GatherCandidates", "HashUnits", "MatchUnits", "CompareRecords"}  # are divided, if there are many sections
+SECTIONS = {"HashDocuments": 1 << 16, "HashWindows": BUCKETS}
+READERS = {"CutRepeats", "GatherRecords"}  # passes over parts whose tasks read the files of the pass before
+TABLES = {  # passes after which a table is written, and the names of the counts of its rows
+    "VerifyPartition": ["dropped"], "DecideClusters": ["dropped"], "CutRepeats": ["rows"], "SortRepeats": ["rows"],
+    "ShrinkRepeats": ["rows"], "LookUp": ["dropped", "spans"],
+}  # fmt: skip
 LEAST_SAMPLE = 1_000_000
 MOST_LOSSES = 5.0  # expected losses in the time of a task, up to which each is simulated
 SIMULATED = 20_000  # tasks of a pass, at least; those before them keep all cores busy
@@ -51,6 +67,7 @@ LOST_SECONDS = 60.0  # until a lost worker's task is taken over
 WAIT_SECONDS = 0.1  # until a free worker finds a task
 READ_BYTES = 8 << 20  # of a request for a part of a large file
 MERGE_SECONDS = 2.5e-9  # per byte that is merged
+ROW_SECONDS = 2e-7  # per row of a table of decisions that is written
 KEY_BYTES = 36  # of memory per key that is matched
 SPREAD = 0.19  # of the logarithms of the times of equal tasks
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
@@ -78,9 +95,10 @@ class Wave:
     Attributes:
         name: the class of its tasks.
         tasks: their number.
-        files: the shuffle files that each of them reads; for a pass over parts, the number of parts.
+        files: the shuffle files that each of them reads; for a pass over parts that reads none, the number of parts.
         reads: whether the tasks read parts of documents.
-        of: the pass of the trial; None for merges.
+        of: the pass of the trial; None for merges and tables.
+        rows: the rows of the table that the tasks write.
     """
 
     name: str
@@ -88,6 +106,15 @@ class Wave:
     files: float
     reads: bool = False
     of: TriedPass | None = None
+    rows: int = 0
+
+
+class _Sizes(NamedTuple):
+    """The bytes of candidates, the records of windows, and the vectors, of a whole input; 0 if there are none."""
+
+    candidates: int
+    records: int
+    vectors: int
 
 
 @dataclass
@@ -106,19 +133,32 @@ class _Metered:
 def graph(passes: Sequence[TriedPass], parts: int, times: float, n_bytes: int) -> list[Wave]:
     """Return the passes over an input of `parts` parts and `n_bytes`, which is `times` as large as that of `passes`."""
     known = [one for one in passes if not type(one.task).__name__.startswith("Merge")]
-    cost = next((one.result["cost"] for one in known if type(one.task).__name__ == "FindComponents"), 0)
-    tasks = [_tasks(one, parts, times, n_bytes, round(cost * times)) for one in known]
+    known = [one for one in known if not type(one.task).__name__.startswith("Write")]
+    found = {type(one.task).__name__: one.counts for one in known}
+    wanted = ("FindComponents", "cost"), ("HashWindows", "records"), ("EmbedDocuments", "vectors")
+    sizes = _Sizes(*(round(found.get(name, {}).get(count, 0) * times) for name, count in wanted))
+    candidates = round(found.get("FindComponents", {}).get("candidates", 0) * times)
+    tasks = [_tasks(one, parts, times, n_bytes, sizes) for one in known]
     waves: list[Wave] = []
     groups = 1.0
     for n, (one, count) in enumerate(zip(known, tasks, strict=True)):
         name = type(one.task).__name__
-        is_shared = one.reads and name != "CutRepeats"
+        is_shared = one.reads and name not in READERS
         before = waves[-1].tasks if waves else 0
         files = parts if is_shared else before + parts if name == "FindComponents" else groups
         waves.append(Wave(name, count, files, one.reads, one))
         if name in MERGES:
-            after = 1 << 16 if name == "HashDocuments" else parts if n + 1 == len(tasks) else tasks[n + 1]
+            after = SECTIONS.get(name, parts if n + 1 == len(tasks) else tasks[n + 1])
             groups = _merge(name, count, after, waves)
+        if name in TABLES:
+            rows = round(sum(one.counts.get(count, 0) for count in TABLES[name]) * times)
+            sections = {
+                "VerifyPartition": candidates * VERDICT.itemsize // GROUP_BYTES,
+                "DecideClusters": min(parts, MAX_GROUPS), "LookUp": -(-rows // SEEN_ROWS),
+            }.get(name, count)  # fmt: skip
+            n_files = min(sections, -(-rows // (tables.VERDICT_ROWS * parquet.FILE_GROUPS)))
+            each = sections / max(1, n_files) * (groups if name in MERGES else 1)
+            waves += [Wave("WriteTable", n_files, each, rows=rows)] if n_files > 1 else []
     return waves
 
 
@@ -132,6 +172,8 @@ def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
         files = groups
     counted = _Metered()
     slices = shuffle.FAN_IN if name == "HashDocuments" else 1
+    if name == "GatherRecords":
+        slices = -(-sections // merge.MAX_SECTIONS)
     written = min(sections, merge.MAX_SECTIONS) if name in SPLITS else sections
     found = merged(counted, ShuffleFiles("", files, written), MERGES[name], "out", "", "", slices=slices)
     waves += [Wave(MERGES[name].__name__, n, each) for n, each in counted.found]
@@ -141,19 +183,28 @@ def _merge(name: str, files: int, sections: int, waves: list[Wave]) -> int:
     return found.groups
 
 
-def _tasks(one: TriedPass, parts: int, times: float, n_bytes: int, cost: int) -> int:
-    """Return the number of tasks of a pass for `times` as much text; `cost` is the size of all candidates."""
+def _tasks(one: TriedPass, parts: int, times: float, n_bytes: int, sizes: _Sizes) -> int:
+    """Return the number of tasks of a pass for `times` as much text; `sizes` are those of the whole text."""
     name = type(one.task).__name__
     if one.reads:
         return parts
+    found = one.tasks if one.tasks == 1 else max(one.tasks, round(one.tasks * times))
     if name == "MatchKeys":
         n_docs = round(one.task.source.n_docs * times)
-        return len(key_sources.key_ranges(n_docs, one.last.bands[1], key_sources.n_buckets(n_docs)))
-    if name == "VerifyPartition":
-        return n_partitions(cost)
-    if name == "MatchUnits":
-        return search.n_partitions(n_bytes)
-    return one.tasks if one.tasks == 1 else max(one.tasks, round(one.tasks * times))
+        found = len(key_sources.key_ranges(n_docs, one.last.bands[1], key_sources.n_buckets(n_docs)))
+    elif name == "VerifyPartition":
+        found = n_partitions(sizes.candidates)
+    elif name == "MatchUnits":
+        found = search.n_partitions(n_bytes)
+    elif name == "CountHashes":
+        found = -(-BUCKETS // windows.buckets_per_task(sizes.records))
+    elif name == "CompareRecords":
+        found = 1 + int(one.task.n_bytes * times) // windows.PARTITION_BYTES + one.tasks - one.task.n_shared
+    elif name == "SortRepeats":
+        found = parts * max(1, -(-n_bytes // parts // windows.GROUP_BYTES))
+    elif name == "DecideClusters":
+        found = decide.n_partitions(sizes.vectors, one.task.dim)
+    return found
 
 
 def fit(recorded: Mapping[int, Sequence[tuple[Wave, Mapping[str, float]]]], counts: Sequence[str]) -> dict[str, Any]:
@@ -171,7 +222,7 @@ def fit(recorded: Mapping[int, Sequence[tuple[Wave, Mapping[str, float]]]], coun
             files = sum(wave.tasks * wave.files for wave, _ in own) / tasks
             for count in counts:
                 each = sum(counted[count] for _, counted in own) / tasks
-                grows = count == "read" or not own[0][0].reads or name == "CutRepeats"
+                grows = count == "read" or not own[0][0].reads or name in READERS
                 points.setdefault(name, {}).setdefault(count, []).append((files if grows else 1.0, each))
     for name, of_counts in points.items():
         for count, some in of_counts.items():
@@ -195,7 +246,7 @@ def total(costs: Mapping[str, Mapping[str, Cost]], waves: Sequence[Wave], count:
     """
     found = 0.0
     for wave in waves:
-        alike = "MergeHashed" if wave.name.startswith("Merge") else "Seal"
+        alike = "MergeHashed" if wave.of is None else "Seal"
         alone, per_file = costs.get(wave.name, costs.get(alike, {})).get(count, (0.0, 0.0))
         found += wave.tasks * (alone + per_file * wave.files)
     return found
@@ -290,7 +341,8 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     times, parts = n_bytes / found.sample_bytes, max(1, -(-n_bytes // part_size(n_bytes)))
     waves = graph(found.passes, parts, times, n_bytes)
     driver = [Wave("driver", 1, parts)]
-    alone = found.between * n_bytes + total(COSTS, driver, "seconds")
+    by_tasks = ROW_SECONDS * sum(wave.rows for wave in waves)  # in the sample, between the passes
+    alone = max(0.0, found.between * n_bytes - by_tasks) + total(COSTS, driver, "seconds")
     alone += cluster.latency * total(COSTS, driver, "requests")
     elapsed = work = alone
     moved, memory, joins, shuffled = 0.0, float(found.peak_bytes), 0.0, 0.0
@@ -298,7 +350,8 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     gathered = sum(one.written for one in found.passes if _is(one, "GatherCandidates"))
     for n, wave in enumerate(waves):
         if wave.of is None:
-            seconds, moved = MERGE_SECONDS * shuffled, moved + 2 * shuffled
+            seconds = ROW_SECONDS * wave.rows if wave.rows else MERGE_SECONDS * shuffled
+            moved += 0 if wave.rows else 2 * shuffled
         else:
             seconds, shuffled = wave.of.seconds * times, wave.of.written * times
             if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
@@ -311,7 +364,7 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
             n_docs = wave.of.task.source.n_docs * times
             memory = max(memory, KEY_BYTES * n_docs * wave.of.last.bands[1] / wave.tasks)
             joins = min(n_docs, RANGE_DOCS) * (8 if n_docs < 1 << 32 else 16)
-        if wave.name == "FindComponents":
+        if wave.tasks == 1:
             alone += took
         if wave.name == "VerifyPartition":
             memory = max(memory, found.peak_bytes + 2 * gathered * times / wave.tasks)

@@ -70,6 +70,10 @@ class ShuffleFiles:
                     for low in range(start, stop, n * size):
                         yield spill.bytes(low, min(low + n * size, stop)).view(dtype)
 
+    def section(self, number: int, dtype: Any) -> npt.NDArray[Any]:
+        """Return the data of section `number`, or of its first one of a pair, as one array of `dtype`."""
+        return np.concatenate([np.zeros(0, dtype), *self.read(number, number + 1, dtype)])
+
     def size(self, section: int) -> int:
         """Return the number of bytes of a section."""
         urls, index = self.of(section)

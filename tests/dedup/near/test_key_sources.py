@@ -10,10 +10,10 @@ from dataprep.dedup.near import key_sources
 from dataprep.store import parquet, shuffle
 from fixtures.counted import Counted, many_parts
 
-STAGES = dp.MinHash(bands=4, rows=2), dp.Exact(), dp.Exact(unit="line")
+STAGES = dp.MinHash(bands=4, rows=2), dp.Exact(unit="line"), dp.SuffixArray(min_words=6)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=["MinHash", "Exact", "line"])
+@pytest.mark.parametrize("stage", STAGES, ids=["MinHash", "line", "windows"])
 def test_opens_grow_with_the_parts(monkeypatch, stage):
     """Twice as many parts, ranges and partitions: at most 2.3 times as many opens, requests and bytes.
 

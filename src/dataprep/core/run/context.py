@@ -61,7 +61,7 @@ class Context:
         with trying as noted:
             for result in self.runner.map(task, items, title):
                 n += 1
-                noted[:] = [result] if self.trial else []
+                noted.extend([result] if self.trial else [])
                 yield result
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"

@@ -86,7 +86,8 @@ class Pass(Generic[T]):
 
     def item_key(self, item: T) -> str:
         """Return a hash of everything that determines an item's file; if the hash changes, the file is rewritten."""
-        return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
+        part = item.part if isinstance(item, PartItem) else item
+        return key_of((self.key, part.key)) if isinstance(part, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
         """Write the file of an item at `url`, and return counts and other values for its receipt (work record).

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,6 +74,7 @@ class TriedPass:
         reads: whether the items are parts of documents.
         seconds: the CPU time of this process.
         written: by how many bytes the files of the trial grew.
+        counts: the sums of the integers that the results state, by name.
     """
 
     label: str
@@ -83,6 +85,15 @@ class TriedPass:
     reads: bool
     seconds: float
     written: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def sums(results: Iterable[Any]) -> Counter[str]:
+        """Return the sums of the integers that results state, by name."""
+        found: Counter[str] = Counter()
+        for one in results:
+            found.update({name: n for name, n in one.items() if type(n) is int} if isinstance(one, dict) else {})
+        return found
 
 
 class Untrained(str):
@@ -148,7 +159,7 @@ class Trial:
     def trying(self, task: Any, items: Sequence[Any], label: str) -> Iterator[list[Any]]:
         """Note the pass that runs in the `with` block: the call of `task` for each of `items`.
 
-        The block adds the last result to the list that it gets.
+        The block adds the results to the list that it gets.
         """
         before, began, results = self.size(), time.process_time(), list[Any]()
         try:
@@ -156,7 +167,8 @@ class Trial:
         finally:  # also if the caller takes only the first result
             seconds, reads = time.process_time() - began, any(getattr(item, "n_bytes", 0) for item in items)
             ends = (items[-1] if len(items) else None), (results[-1] if results else None)
-            self.passes.append(TriedPass(label, task, *ends, len(items), reads, seconds, self.size() - before))
+            counts = TriedPass.sums(results)
+            self.passes.append(TriedPass(label, task, *ends, len(items), reads, seconds, self.size() - before, counts))
 
     def sample(self, docs: Dataset) -> Dataset:
         """Return a sample of `docs`, or `docs` itself if an earlier step of the trial made it."""

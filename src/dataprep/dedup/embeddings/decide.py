@@ -21,17 +21,19 @@ import pyarrow as pa
 
 from dataprep.core.model.annotate import CENTROIDS
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY, new_rows
-from dataprep.core.run.passes import Pass
-from dataprep.store.spill import SpilledRows, all_sections, each_section, spill_to, write_spill
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows
+from dataprep.core.run.merge import MergeSections
+from dataprep.core.run.passes import Pass, WriteTable
+from dataprep.store.shuffle import ShuffleFiles
+from dataprep.store.spill import SpilledRows, each_section, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 
-from .kmeans import FindClusters, centroids_in, nearest, vectors_kept_in
+from ..older import Joined
+from .kmeans import VERDICT, CosineLimit, FindClusters, centroids_in, nearest, prototypes, vectors_kept_in
 from .similar import among, first_hits
 from .vectors import F32, F64, I16, UNITS, lengths
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("cluster", "<u4"), ("file", "<u4")])
-VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4")])
 NEAREST = np.dtype([("id", "<u8"), ("centroid", "<i4"), ("cosine", "<i2")])
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
@@ -99,6 +101,12 @@ class AssignClusters(Pass[Part]):
             yield vectors[rows]
 
 
+class MergeAssigned(MergeSections):
+    """Merge the vectors of many parts into a few files."""
+
+    folder = "assign-merged"
+
+
 @dataclass
 class Members:
     """The documents of one partition (a group of clusters): their headers and vectors.
@@ -114,15 +122,14 @@ class Members:
     held: I16 | None = None
 
     @classmethod
-    def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
+    def read(cls, assigned: ShuffleFiles, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
         """Read the headers of the documents of one partition, and their vectors if these have at most `most` bytes.
 
-        - out: the folder of the temporary files.
-        - n_parts: the number of input parts; the documents are in the order of the parts.
+        - assigned: the files of AssignClusters; the documents are in the order of the parts.
         - dim: the number of dimensions of a vector.
         """
-        urls = [AssignClusters.url(out, number) for number in range(n_parts)]
-        rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))
+        urls, index = assigned.of(partition)
+        rows = SpilledRows.read(urls, index, HEADER, lambda headers: np.full(len(headers), 2 * dim))
         members = cls(rows, dim)
         if rows.size.sum() <= most:
             members.held = members.load(np.arange(len(rows.size)))
@@ -142,6 +149,7 @@ class DecideClusters(Pass[int]):
 
     Attributes:
         dim: the number of dimensions of a vector.
+        assigned: the files of AssignClusters.
         n_parts: the number of input parts.
         n_groups: the number of groups of input parts; the file has one section per group.
         limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
@@ -156,6 +164,7 @@ class DecideClusters(Pass[int]):
     noun = "partition"
 
     dim: int
+    assigned: ShuffleFiles
     n_parts: int
     n_groups: int
     limit: int  # ten-thousandths: a document is dropped if its cosine to a kept one is more
@@ -170,7 +179,7 @@ class DecideClusters(Pass[int]):
         A VERDICT has the id, the id of the kept document, and the cosine. The file has one section per group of input
         parts. Returns {"dropped": documents, "compared": pairs, "largest": documents in the largest cluster}.
         """
-        members = Members.read(self.out, self.n_parts, item, self.dim, self.held_bytes)
+        members = Members.read(self.assigned, item, self.dim, self.held_bytes)
         headers = members.rows.headers
         decided = Decisions(np.full(len(headers), -1, np.int64), np.zeros(len(headers), np.float32))
         new = headers["file"] >= self.n_old
@@ -196,6 +205,45 @@ class DecideClusters(Pass[int]):
         write_spill(url, np.split(verdicts, cuts))
         largest = max(map(len, clusters), default=0)
         return {"dropped": len(dropped), "compared": compared, "largest": largest}
+
+
+class MergeDecided(MergeSections):
+    """Merge the decisions of many partitions into a few files, from which they are read in order of ids."""
+
+    folder = "decide-merged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteDecisions(WriteTable):
+    """Write the documents to drop; a section is a group of input parts.
+
+    Attributes:
+        joined: the documents.
+        decided: the files of DecideClusters.
+        limit: the rule that drops prototypes; None if there are none.
+    """
+
+    schema = VERDICTS
+
+    joined: Joined
+    decided: ShuffleFiles
+    limit: CosineLimit | None = None
+
+    def rows(self, section: int) -> Iterator[pa.Table]:
+        """Yield the documents to drop of group number `section`, in any order."""
+        rows = self.decided.section(section, VERDICT)
+        homes, kept = self.joined.place(rows["duplicate_of"])
+        alone = kept == NOBODY  # with keep="none", the first of the copies
+        found = [new_rows(
+            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", duplicate_of_dataset=homes,
+            duplicate_of=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
+        )]  # fmt: skip
+        if self.limit:
+            n = len(self.limit.keep)
+            low, high = (-(-end * n // self.sections) for end in (section, section + 1))
+            near = (prototypes(self.out, part, self.limit) for part in range(low, high))
+            found += [new_rows(VERDICTS, id=p["id"], reason="prototype", similarity=p["cosine"] / UNITS) for p in near]
+        yield pa.Table.from_batches(found)
 
 
 @dataclass
@@ -303,15 +351,3 @@ def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: n
     for rows in each_section([AssignClusters.url(out, item.number) for item in items], 2 * partitions, NEAREST):
         cosines = (rows["cosine"] / UNITS).astype(np.float32)
         yield new_rows(CENTROIDS, id=rows["id"] - first, centroid=rows["centroid"], centroid_similarity=cosines)
-
-
-def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
-    """Return the decisions (VERDICTs) of all partitions about one group of input parts, in order of document ids.
-
-    Args:
-        out: the folder of the temporary files.
-        partitions: the number of partitions.
-        group: the group's number.
-    """
-    rows = all_sections([DecideClusters.url(out, partition) for partition in range(partitions)], group, VERDICT)
-    return rows[np.argsort(rows["id"])]

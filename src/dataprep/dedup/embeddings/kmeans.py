@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from dataprep.core.model import batch as B
 from dataprep.core.run.passes import Pass
-from dataprep.store import files
 from dataprep.store.ranks import mix
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import all_sections, write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
@@ -38,6 +38,7 @@ WHOLE = 1 << 15  # up to this number, documents form one cluster: comparing all 
 MAX_CLUSTERS = 16_384
 PRODUCTS = 4 << 20  # of float32 in memory at once
 ROW = np.dtype([("id", "<u8"), ("cosine", "<i2")])
+VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4")])
 COSINES = 2 * UNITS + 1
 
 
@@ -154,27 +155,38 @@ class FindSecondClusters(FindClusters):
 
 
 @dataclass(frozen=True)
+class SortDropped(Pass[int]):
+    """Write the ids of the documents of a group of input parts that deduplication dropped, ascending.
+
+    Attributes:
+        decided: the files of VERDICTs, with one section per group.
+    """
+
+    folder = "dropped"
+    noun = "group"
+
+    decided: ShuffleFiles
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write the dropped ids of group number `item` to the file `url`, uint64; return {}."""
+        write_spill(url, [np.sort(self.decided.section(item, VERDICT)["id"])])
+        return {}
+
+
+@dataclass(frozen=True)
 class DroppedIds:
-    """The ids of the documents that deduplication dropped, in files in `folder`.
+    """The ids of the documents that deduplication dropped, in the files of SortDropped in the folder `out`.
 
     The `n_parts` input parts are divided into `n_groups` groups of consecutive parts; there is one file per group.
     """
 
-    folder: str
+    out: str
     n_parts: int
     n_groups: int
 
-    def write(self, groups: Iterator[U64]) -> None:
-        """Write one file per group of input parts; `groups` yields the dropped ids of each group, uint64, ascending."""
-        for number, ids in enumerate(groups):
-            write_spill(self._url(number), [ids])
-
     def of(self, part: int) -> U64:
         """Return the dropped ids, uint64, ascending, of the group of input parts that includes part number `part`."""
-        return all_sections([self._url(part * self.n_groups // self.n_parts)], 0, np.uint64)
-
-    def _url(self, group: int) -> str:
-        return files.join(self.folder, f"group-{group:05d}")
+        return all_sections([SortDropped.url(self.out, part * self.n_groups // self.n_parts)], 0, np.uint64)
 
 
 def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
@@ -231,14 +243,13 @@ class CosineLimit:
 
     Attributes:
         cosine: the cosine in ten-thousandths.
-        keep: the number of documents with exactly this cosine that are kept, which are those with the smallest ids.
+        keep: for each input part, the most documents with exactly this cosine that are kept, of the smallest ids.
+        drops: the number of documents that are dropped.
     """
 
     cosine: int
-    keep: int
-
-
-NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
+    keep: tuple[int, ...]
+    drops: int
 
 
 def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
@@ -253,23 +264,23 @@ def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
     wanted = int(np.ceil(round(share * int(left[-1]), 6)))
     at = int(np.searchsorted(left, wanted))
     if at == COSINES:
-        return CosineLimit(UNITS, int(left[-1]))
-    return CosineLimit(at - UNITS, wanted - int(left[at] - counts[at]))
-
-
-def prototypes(out: str, n_parts: int, limit: CosineLimit) -> Iterator[npt.NDArray[Any]]:
-    """Yield the ROWs (id, cosine in ten-thousandths) of the documents that `limit` drops, one array per input part.
-
-    - out: the folder with the files of MeasureNearness for all `n_parts` input parts.
-    """
-    keep = limit.keep
+        return CosineLimit(UNITS, (int(left[-1]),) * n_parts, 0)
+    keep, of_parts = wanted - int(left[at] - counts[at]), []
     for number in range(n_parts):
-        rows = _rows(out, number)
-        at = np.flatnonzero(rows["cosine"] == limit.cosine)
-        drop = rows["cosine"] > limit.cosine
-        drop[at[keep:]] = True
-        keep = max(0, keep - len(at))
-        yield rows[drop]
+        of_parts.append(keep)
+        keep = max(0, keep - int(np.count_nonzero(_rows(out, number)["cosine"] == at - UNITS)))
+    return CosineLimit(at - UNITS, tuple(of_parts), int(left[-1]) - wanted)
+
+
+def prototypes(out: str, number: int, limit: CosineLimit) -> npt.NDArray[Any]:
+    """Return the ROWs (id, cosine in ten-thousandths) of the documents of part `number` that `limit` drops.
+
+    - out: the folder with the files of MeasureNearness.
+    """
+    rows = _rows(out, number)
+    drop = rows["cosine"] > limit.cosine
+    drop[np.flatnonzero(rows["cosine"] == limit.cosine)[limit.keep[number] :]] = True
+    return np.asarray(rows[drop])
 
 
 def _rows(out: str, number: int) -> npt.NDArray[Any]:

@@ -20,8 +20,8 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
-from dataprep.core.run.passes import Pass
+from dataprep.core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, new_rows, span_rows
+from dataprep.core.run.passes import Pass, WriteTable
 from dataprep.dedup.older import Joined
 from dataprep.dedup.spans.hashes import unit_hashes
 from dataprep.dedup.spans.units import UnitBlock, blocks
@@ -46,6 +46,8 @@ SECTIONS = {
     "keys": np.uint64,
     "registers": np.uint8,
 }
+
+SEEN_ROWS = 1 << 18  # in a section of the rows that were seen before
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,7 @@ class FilterInPieces(BloomFilter):
 
 
 @dataclass(frozen=True)
-class LookUp:
+class LookUp(Pass[int]):
     """Look up the stored keys (hashes of text units) in order of document ids; write the units that were seen before.
 
     The task runs in one process, and also writes the Bloom filter. Each key is entered into the filter after it was
@@ -277,8 +279,6 @@ class LookUp:
     missed or entered twice.
 
     Attributes:
-        out: the folder that contains the files written by SaveKeys.
-        url: the table to write.
         unit: as in `look_up`.
         threshold: as in `look_up`.
         size: the dimensions of the filter.
@@ -287,8 +287,9 @@ class LookUp:
         pieces: the receipts of SetBits, if the filter does not fit into memory; () if it does.
     """
 
-    out: str
-    url: str  # of the table
+    folder = "seen"
+    noun = ""
+
     unit: str
     threshold: float
     size: FilterSize
@@ -296,8 +297,11 @@ class LookUp:
     filters: tuple[str, ...] = ()  # saved by earlier runs
     pieces: tuple[dict[str, Any], ...] = ()
 
-    def __call__(self, _: int) -> dict[str, Any]:
-        """Write the table `url` and `filter.bloom`; return their paths as "files", and the counts and error rates."""
+    def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
+        """Write the ids, or SPANs, that were seen before to the file `url`, and `filter.bloom` into `out`.
+
+        Returns the paths of both as "files", the number of "sections" of `url`, and the counts and error rates.
+        """
         if self.pieces:
             entered: BloomFilter = FilterInPieces(self.size, self.out, self.pieces, self.filters)
         else:
@@ -308,16 +312,22 @@ class LookUp:
         numbers = range(n_old, len(self.joined.docs.parts))
         saved = (found for number in numbers for found in segments(self.out, number))
         seen = (self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved)
-        if self.unit == "document":
-            found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
-        else:
-            found = {"spans": write_spans(self.url, seen)}
+        n_rows = 0
+
+        def together(held: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+            nonlocal n_rows
+            n_rows += sum(map(len, held))
+            return [np.concatenate(held)]
+
+        with spill_to(url, 1, synced=False) as spill:
+            spill.write_together(filter(len, seen), len, SEEN_ROWS, together)
         filter_url = files.join(self.out, "filter.bloom")
         entered.save(filter_url)
         return {
-            "files": [self.url, filter_url],
+            "files": [url, filter_url],
+            "sections": spill.segments,
             "entered": entered.n_keys,
-            **found,
+            "dropped" if self.unit == "document" else "spans": n_rows,
             "capacity": self.size.capacity,
             "filter_bytes": self.size.n_bytes,
             "error_rate": self.size.error_rate,
@@ -331,6 +341,29 @@ class LookUp:
             rows["id"] -= self.joined.first_new
             return rows
         return rows - self.joined.first_new
+
+
+class WriteSeen(WriteTable):
+    """Write the table of documents that were seen before; a section is a segment of the file of LookUp."""
+
+    schema = VERDICTS
+
+    def rows(self, section: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of section number `section`; a Bloom filter does not identify the first occurrence."""
+        with Spill(LookUp.url(self.out)) as seen:
+            yield self._rows(seen, section)
+
+    def _rows(self, seen: Spill, section: int) -> pa.RecordBatch:
+        return new_rows(VERDICTS, id=seen.read(section, 0, dtype=np.uint64), reason="seen_before")
+
+
+class WriteSeenSpans(WriteSeen):
+    """Write the table of spans that were seen before, as WriteSeen does."""
+
+    schema = SPANS
+
+    def _rows(self, seen: Spill, section: int) -> pa.RecordBatch:
+        return span_rows(seen.read(section, 0, dtype=SPAN))
 
 
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
@@ -379,11 +412,6 @@ def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[An
     spans["start"] = np.where(at_start, 0, np.where(keep_after, before, start[first]))
     spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_after, end[last], after))
     return spans
-
-
-def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.RecordBatch:
-    """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
-    return new_rows(VERDICTS, id=ids, reason="seen_before")
 
 
 def _sums(pieces: Sequence[dict[str, Any]], name: str) -> I64:

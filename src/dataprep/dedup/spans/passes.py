@@ -377,10 +377,6 @@ class CutRepeats(Pass[PartToCut]):
     matched: ShuffleFiles
     strips: bool  # the normal form has no white space at its ends
 
-    def item_key(self, item: PartToCut) -> str:
-        """Return the hash of the settings and of the part."""
-        return super().item_key(item.part)  # type: ignore[arg-type]
-
     def write(self, url: str, item: PartToCut) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
@@ -415,7 +411,7 @@ class CutRepeats(Pass[PartToCut]):
 
     def _repeats(self, segment: int) -> Records:
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
-        repeats = np.concatenate([np.empty(0, SPAN), *self.matched.read(segment, segment + 1, SPAN)])
+        repeats = self.matched.section(segment, SPAN)
         return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
 
 

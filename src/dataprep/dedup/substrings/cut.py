@@ -14,29 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.part import Part
 from dataprep.core.model.tables import SPAN, SPANS, united
 from dataprep.core.run.passes import Pass, WriteTable
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
+from dataprep.dedup.spans.passes import PartToCut
 from dataprep.store import files
-from dataprep.store.spill import all_sections
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.unicode.text import U64
 from dataprep.unicode.words import word_table
 
 from .repeats import CHAR, COLUMNS, CUTS, SPAN_COLUMNS, in_order, spans_of
-
-MAX_GROUPS = 1024  # every file of repeats is opened once per group
-
-
-def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
-    """Return the first id of each group of documents, ascending; there are at most MAX_GROUPS groups.
-
-    Args:
-        firsts: the ids at which a group may begin.
-    """
-    step = -(-max(1, len(firsts)) // MAX_GROUPS)
-    return tuple(sorted(firsts)[::step]) or (0,)
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
@@ -55,7 +43,7 @@ class SortRepeats(Pass[int]):
     If `cut` is "char", the repeats are also turned into spans to cut.
 
     Attributes:
-        sources: the files of repeats, which have one section per group of documents.
+        found: the files of repeats, which have one section per group of documents.
         first_new: the smallest id of a document from which spans are cut.
     """
 
@@ -63,7 +51,7 @@ class SortRepeats(Pass[int]):
     noun = "group"
 
     cut: str
-    sources: tuple[str, ...]  # the files of repeats, one section per group
+    found: ShuffleFiles
     first_new: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:
@@ -71,7 +59,7 @@ class SortRepeats(Pass[int]):
 
         If `cut` is "char", the spans to cut are written instead of the repeats, and their counts are returned.
         """
-        rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
+        rows = in_order(self.found.section(item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
             no_texts[2].flags.writeable = False
@@ -93,27 +81,25 @@ def _counts(rows: U64) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class ShrinkRepeats(Pass[Part]):
+class ShrinkRepeats(Pass[PartToCut]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
     Attributes:
         cut: "word" or "line".
         word_split: the rule for splitting words.
-        firsts: the first id of each group of documents.
     """
 
     folder = "shrink"
 
     cut: str
     word_split: str
-    firsts: tuple[int, ...]
 
-    def write(self, url: str, item: Part) -> dict[str, Any]:
+    def write(self, url: str, item: PartToCut) -> dict[str, Any]:
         """Write the spans (byte ranges) to cut from input part `item` to `url`, uint64[m, 6]; return their counts."""
-        groups = _SortedRepeats(self.out, self.firsts)
+        groups = _SortedRepeats(self.out, item)
         counted: Counter[str] = Counter()
         with files.atomic(url) as f:
-            for batch in B.recut(item.batches(["id", "text"])):
+            for batch in B.recut(item.part.batches(["id", "text"])):
                 ids = B.ids(batch)
                 repeats = groups.between(int(ids[0]), int(ids[-1]))
                 offsets, data = B.buffers(batch)
@@ -148,10 +134,10 @@ class WriteCuts(WriteTable):
 
 
 class _SortedRepeats:
-    """Reads the repeats of a range of ids; holds one group at a time."""
+    """Reads the repeats of a range of ids of an input part; holds one group of documents at a time."""
 
-    def __init__(self, out: str, firsts: tuple[int, ...]) -> None:
-        self.out, self.firsts = out, np.array(firsts, np.uint64)
+    def __init__(self, out: str, of: PartToCut) -> None:
+        self.out, self.firsts, self.before = out, np.array(of.firsts, np.uint64), of.before
         self.number, self.rows = -1, np.zeros((0, COLUMNS), np.uint64)
 
     def between(self, low: int, high: int) -> U64:
@@ -160,7 +146,7 @@ class _SortedRepeats:
         found = [self.rows[:0]]
         for number in range(first, last + 1):
             if number != self.number:
-                self.number, self.rows = number, read_rows(SortRepeats.url(self.out, number))
+                self.number, self.rows = number, read_rows(SortRepeats.url(self.out, self.before + number))
             start = np.searchsorted(self.rows[:, 0], np.uint64(low))
             found.append(self.rows[start : np.searchsorted(self.rows[:, 0], np.uint64(high), "right")])
         return np.concatenate(found)
@@ -174,24 +160,24 @@ def read_rows(url: str, columns: int = COLUMNS) -> U64:
 
 def write_cuts(
     joined: Joined, runner: Runner, out: str, *, url: str, name: str, key: str, cut: str, word_split: str,
-    sources: Sequence[str], firsts: tuple[int, ...],
+    found: ShuffleFiles, parts: Sequence[PartToCut],
 ) -> dict[str, Any]:  # fmt: skip
     """Write the table of spans to cut to `url`; return {"files", "spans", "documents_cut", "bytes_cut"}.
 
     - joined: the documents, after older ones from which nothing is cut.
     - cut: as in SuffixArray.
     - word_split: the rule for splitting words.
-    - sources: the files of repeats, which have one section per group of documents.
-    - firsts: the first id of each group.
+    - found: the files of repeats, which have one section per group of documents.
+    - parts: the input parts, and the groups of each.
     - name: the stage's name, for progress bars.
     - key: the hash of the settings and input.
     """
-    task = SortRepeats(out, key, cut, tuple(sources), int(joined.first_new))
-    made = list(runner.map(task, range(len(firsts)), f"{name}: sort"))
+    task = SortRepeats(out, key, cut, found, int(joined.first_new))
+    made = list(runner.map(task, range(found.n), f"{name}: sort"))
     wrote: type[Pass[Any]] = SortRepeats
     if cut != "char":
-        items, wrote = joined.docs.tasks[joined.n_old :], ShrinkRepeats
-        made = list(runner.map(ShrinkRepeats(out, key, cut, word_split, firsts), items, f"{name}: shrink"))
+        wrote = ShrinkRepeats
+        made = list(runner.map(ShrinkRepeats(out, key, cut, word_split), parts[joined.n_old :], f"{name}: shrink"))
     first = 0 if cut == "char" else joined.n_old
     write = WriteCuts(out, key, url, len(made), joined=joined, made=wrote, first=first)
     totals = {n: sum(one.get(n, 0) for one in made) for n in ("rows", "spans", "documents_cut", "bytes_cut")}

@@ -9,7 +9,7 @@ records. If a hash is so frequent that its records would fill a partition, it ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,15 @@ import numpy.typing as npt
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
+from dataprep.core.run.merge import MergeSections
 from dataprep.core.run.passes import Pass
 from dataprep.errors import DataprepError
-from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
+from dataprep.store.shuffle import ShuffleFiles
+from dataprep.store.spill import Divided, spill_to
 from dataprep.unicode.text import I64, U64
 
 from .minimizers import MAX_PART, found, records, rule_of
-from .records import BUCKETS, FINE, by_bucket, pack, repeated, word_sizes
+from .records import BUCKETS, FINE, by_bucket, of_parts, pack, repeated, word_sizes
 from .repeats import sorted_by
 
 HEADER = np.dtype([("hash", "<u8"), ("id", "<u8"), ("offset", "<i8"), ("info", "<u4"), ("size", "<u4")])
@@ -34,6 +36,7 @@ COUNT_RECORDS = 2 << 20  # counted at once: 32 MB
 PARTITION_BYTES = 48 << 20  # of text in a partition
 GROUP_BYTES = 32 << 20  # of text whose repeats are sorted together
 INFO = np.uint64((1 << 25) - 1)
+WHOLE = np.uint32(1 << 25)  # in a HEADER's info: all bytes of the record are stored, the first of a segment's section
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ class HashWindows(Pass[Part]):
         """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, one section per bucket.
 
         A bucket is the leading bits of the hash; `info` is the packed description of a record (see `minimizers.py`).
-        Returns the numbers {"docs", "bytes", "windows", "records"}, and "firsts", the first document id in every
-        GROUP_BYTES of text. Raises DataprepError if the part has too much text.
+        Each section begins with a row that states the part (see `by_bucket`). Returns the numbers {"docs", "bytes",
+        "windows", "records"}, and "firsts", the first document id in every GROUP_BYTES of text. Raises DataprepError if
+        the part has too much text.
         """
         rule, counted = rule_of(self.width, word_split=self.word_split), np.zeros(4, np.int64)
         firsts: list[int] = []
@@ -76,7 +80,8 @@ class HashWindows(Pass[Part]):
                 yield hashes, info
 
         def buckets(held: list[tuple[U64, U64]]) -> list[Divided]:
-            return [Divided(*by_bucket(*(np.concatenate(column) for column in zip(*held, strict=True))))]
+            hashes, info = (np.concatenate(column) for column in zip(*held, strict=True))
+            return [Divided(*by_bucket(hashes, info, item.number))]
 
         with spill_to(url, BUCKETS) as spill:
             spill.write_together(made(), lambda rows: 16 * len(rows[0]), SEGMENT_BYTES, buckets)
@@ -84,20 +89,22 @@ class HashWindows(Pass[Part]):
         return {"docs": docs, "bytes": n_bytes, "windows": windows, "records": n_records, "firsts": firsts}
 
 
-def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
-    """Return ranges [first, last) of buckets (leading bits of hashes), one per task, with about equally many records.
+class MergeHashes(MergeSections):
+    """Merge the records of many parts into a few files."""
 
-    Args:
-        n_records: the number of records in all buckets.
+    folder = "hash-merged"
 
-    A range has about COUNT_RECORDS records.
+
+def buckets_per_task(n_records: int) -> int:
+    """Return how many buckets (leading bits of hashes) a task counts, which have about COUNT_RECORDS records.
+
+    - n_records: the number of records in all buckets.
     """
-    width = min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
-    return [(low, min(low + width, BUCKETS)) for low in range(0, BUCKETS, width)]
+    return min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
 
 
 @dataclass(frozen=True)
-class CountHashes(Pass[tuple[int, int]]):
+class CountHashes(Pass[int]):
     """Drop the records (runs of windows) whose hash occurs once, since their text is not repeated; write the others.
 
     Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
@@ -107,6 +114,8 @@ class CountHashes(Pass[tuple[int, int]]):
         width: the length of a window, in bytes if `word_split` is "", else in words.
         n_old: the number of leading parts, of the `n_parts` parts, that belong to older Datasets. The receipt (the
             task's record) states the number of remaining records.
+        hashed: the files of HashWindows.
+        step: the number of buckets per task.
     """
 
     folder = "count"
@@ -116,39 +125,37 @@ class CountHashes(Pass[tuple[int, int]]):
     word_split: str
     n_parts: int
     n_old: int
+    hashed: ShuffleFiles
+    step: int
 
-    def url_of(self, item: tuple[int, int]) -> str:
-        """Return the URL of the file that the task for the buckets [first, last) = `item` writes.
-
-        A bucket is the leading bits of a hash; the file is named by the first bucket.
-        """
-        return self.url(self.out, item[0])
-
-    def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write the records of the buckets [first, last) = `item` that may be repeated in new documents to `url`.
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write the records of range number `item` of buckets that may be repeated in new documents to `url`.
 
         A bucket is the leading bits of a hash. The file has one section per input part. Two more sections hold the
         bytes of the records of each bin (range of hashes), and the hashes with many records; `Partitions.read` reads
         these sections. Returns {"records": number written}.
         """
-        first, last = item
-        rows, part = [np.zeros((0, 2), np.uint64)], []
-        for number in range(self.n_parts):
-            with Spill(HashWindows.url(self.out, number)) as spill:
-                for segment in range(spill.segments):
-                    rows.append(spill.read(segment, first, last, np.uint64).reshape(-1, 2))
-                    part.append(number)
-        cuts = np.cumsum([len(r) for r in rows])
-        together = np.concatenate(rows)
-        n_old = sum(number < self.n_old for number in part)
+        first, last = item * self.step, min((item + 1) * self.step, BUCKETS)
+        found = [of_parts(rows.reshape(-1, 2)) for rows in self.hashed.read(first, last, np.uint64)]
+        cuts = np.append(0, np.cumsum([len(rows) for rows, _ in found], dtype=np.int64))
+        together = np.concatenate([np.zeros((0, 2), np.uint64), *(rows for rows, _ in found)])
+        parts = np.concatenate([np.zeros(0, np.uint32), *(own for _, own in found)])
+        del found
         per_item = 6 if self.word_split else 1
         weight = (HEADER.itemsize + per_item * (self.width - 1), per_item, PARTITION_BYTES // 2)
-        keep, bins, heavy = repeated(together, cuts, n_old, first, last, *weight)
-        sections = [[np.zeros((0, 2), np.uint64)] for _ in range(self.n_parts)]
-        for number, low, high in zip(part, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            sections[number].append(together[low:high][keep[low:high]])
-        write_spill(url, [*map(np.concatenate, sections), bins, heavy])
-        return {"records": int(keep.sum())}
+        keep, bins, heavy = repeated(together, cuts, parts < self.n_old, first, last, *weight)
+        rows, parts = together[keep], parts[keep]
+        order = np.argsort(parts, kind="stable")
+        of_part = Divided(rows[order], np.searchsorted(parts[order], np.arange(self.n_parts + 1)))
+        with spill_to(url, self.n_parts + 2) as spill:
+            spill.write([of_part, bins, heavy])
+        return {"records": len(rows)}
+
+
+class MergeCounted(MergeSections):
+    """Merge the remaining records of many ranges into a few files."""
+
+    folder = "count-merged"
 
 
 @dataclass(frozen=True)
@@ -158,25 +165,23 @@ class Partitions:
     Attributes:
         bins: each partition's first bin (range of hashes).
         heavy: the hashes that are so frequent that each has its own partition; these partitions come last.
+        n_bytes: the size of the text of the other hashes.
     """
 
     bins: tuple[int, ...]
     heavy: tuple[int, ...]
+    n_bytes: int = 0
 
     @classmethod
-    def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
-        """Read the files of CountHashes in the folder `out`; return partitions of about PARTITION_BYTES of text each.
+    def read(cls, counted: ShuffleFiles) -> Partitions:
+        """Read the last two sections of the files of CountHashes; return partitions of about PARTITION_BYTES of text.
 
         A partition is a group of hashes.
-
-        - n_parts: the number of input parts.
-        - ranges: for each file, the range [first, last) of its buckets (leading bits of hashes).
         """
-        urls = [CountHashes.url(out, low) for low, _ in ranges]
-        total = np.cumsum(all_sections(urls, n_parts, np.int64))
+        total = np.cumsum(counted.section(counted.n - 2, np.int64))
         cut = np.flatnonzero(np.diff(total // PARTITION_BYTES)) + 1
-        heavy = np.sort(all_sections(urls, n_parts + 1, np.uint64)[::2])  # each with its bytes
-        return cls((0, *cut.tolist()), tuple(heavy.tolist()))
+        heavy = np.sort(counted.section(counted.n - 1, np.uint64)[::2])  # each with its bytes
+        return cls((0, *cut.tolist()), tuple(heavy.tolist()), int(total[-1]))
 
     @property
     def count(self) -> int:
@@ -206,8 +211,7 @@ class GatherRecords(Pass[Part]):
     Attributes:
         width: the length of a window, in bytes if `word_split` is "", else in words.
         partitions: the partition of every hash.
-        ranges: for each file of CountHashes, the range [first, last) of its buckets (leading bits of hashes). The
-            receipt (the task's record) states the number of bytes of text.
+        counted: the files of CountHashes. The receipt (the task's record) states the number of bytes of text.
     """
 
     folder = "gather"
@@ -215,14 +219,14 @@ class GatherRecords(Pass[Part]):
     width: int
     word_split: str
     partitions: Partitions
-    ranges: tuple[tuple[int, int], ...]
+    counted: ShuffleFiles
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the records (runs of windows) of input part `item` that may be repeated, with their text, to `url`.
 
         There are two sections per partition: HEADERs (hash, id, offset, info, size), and the bytes of the records.
-        Bytes that a record shares with the preceding record are written once. Returns {"bytes": n}, where such shared
-        bytes are counted twice.
+        Bytes that a record shares with the preceding record are written once, except in the first record of a segment's
+        section, which is WHOLE. Returns {"bytes": n}, where such shared bytes are counted twice.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:
@@ -236,8 +240,7 @@ class GatherRecords(Pass[Part]):
 
     def _records(self, number: int) -> U64:
         """Return the remaining records of a part, uint64[m, 2], in order of position."""
-        urls = [CountHashes.url(self.out, low) for low, _ in self.ranges]
-        together = all_sections(urls, number, np.uint64).reshape(-1, 2)
+        together = self.counted.section(number, np.uint64).reshape(-1, 2)
         return np.asarray(together[sorted_by(np.ascontiguousarray(together[:, 1]), np.arange(len(together)))])
 
     def _spill(self, spill: Any, batch: Batch, rows: U64, base: int) -> int:
@@ -260,8 +263,8 @@ class GatherRecords(Pass[Part]):
         for cut in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(np.cumsum(size) // SEGMENT_BYTES)) + 1):
             order = cut[np.argsort(partition[cut], kind="stable")]
             cuts = np.searchsorted(partition[order], np.arange(n + 1))
+            headers["info"][order[cuts[:-1][np.diff(cuts) > 0]]] |= WHOLE
             shared = shared_bytes(headers.take(order))
-            shared[cuts[:-1][np.diff(cuts) > 0]] = 0  # the first record of a section is whole
             ends = np.concatenate([[0], np.cumsum(size[order] - shared)])[cuts]
             packed = pack(data, at, size, shared, order)
             sections: list[npt.NDArray[Any]] = []
@@ -271,14 +274,20 @@ class GatherRecords(Pass[Part]):
         return int(size.sum())
 
 
+class MergeTexts(MergeSections):
+    """Merge the records of many parts, with their text, into a few files."""
+
+    folder = "gather-merged"
+
+
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
     """Return how many of each record's first bytes are also the last bytes of the preceding record, int64[n].
 
     Args:
-        headers: structured array with the id, offset and size in bytes of n records, in order.
+        headers: HEADERs of n records, in order.
     """
     out = np.zeros(len(headers), np.int64)
     stop = headers["offset"] + headers["size"]
-    same = headers["id"][1:] == headers["id"][:-1]
+    same = (headers["id"][1:] == headers["id"][:-1]) & (headers["info"][1:] & WHOLE == 0)
     out[1:] = np.where(same, np.maximum(stop[:-1] - headers["offset"][1:], 0), 0)
     return out

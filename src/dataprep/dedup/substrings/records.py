@@ -21,17 +21,22 @@ Flags = npt.NDArray[np.bool_]
 
 
 @kernel
-def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
+def by_bucket(hashes: U64, info: U64, part: int) -> tuple[U64, I64]:
     """Return the records (hash, info), uint64[m, 2], in order of their buckets, and cuts, int64[BUCKETS + 1].
 
-    A record's bucket is the leading bits of its hash; bucket b has the records cuts[b]:cuts[b + 1].
+    A record's bucket is the leading bits of its hash; bucket b has the rows cuts[b]:cuts[b + 1]. The first of them is
+    (part, 0), so that the part of a record is known after buckets of several parts were joined. No record has info 0.
     """
     cuts = np.zeros(BUCKETS + 1, np.int64)
     for h in hashes:
         cuts[np.int64(h >> np.uint64(BUCKET_SHIFT)) + 1] += 1
     for b in range(BUCKETS):
-        cuts[b + 1] += cuts[b]
-    fill, out = cuts.copy(), np.empty((len(hashes), 2), np.uint64)
+        cuts[b + 1] += cuts[b] + (cuts[b + 1] > 0)
+    fill, out = cuts.copy(), np.zeros((cuts[BUCKETS], 2), np.uint64)
+    for b in range(BUCKETS):
+        if cuts[b] < cuts[b + 1]:
+            out[fill[b], 0] = part
+            fill[b] += 1
     for j in range(len(hashes)):
         bucket = np.int64(hashes[j] >> np.uint64(BUCKET_SHIFT))
         out[fill[bucket], 0], out[fill[bucket], 1] = hashes[j], info[j]
@@ -39,9 +44,19 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
     return out, cuts
 
 
+def of_parts(rows: U64) -> tuple[U64, npt.NDArray[np.uint32]]:
+    """Return the records of joined buckets, uint64[m, 2], and the part of each, from rows as `by_bucket` returns them.
+
+    - rows: uint64[n, 2].
+    """
+    is_part = rows[:, 1] == 0
+    parts = rows[is_part, 0].astype(np.uint32)[np.cumsum(is_part) - 1]
+    return rows[~is_part], parts[~is_part]
+
+
 @kernel
 def repeated(
-    records: U64, cuts: I64, n_old: int, first: int, last: int, per_record: int, per_window: int, heavy: int
+    records: U64, cuts: I64, is_old: Flags, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
     """Return (records to keep, bool[m]; memory per bin, int64; frequent or "heavy" hashes, int64[n, 2]).
 
@@ -50,9 +65,9 @@ def repeated(
     the records with this hash belongs to a new document. A bucket is the leading bits of a hash; a bin is one of FINE
     equal ranges of hashes in a bucket.
 
-    - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
+    - records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in runs sorted by bucket: run r is
       records[cuts[r]:cuts[r + 1]].
-    - n_old: the number of leading runs that belong to older documents.
+    - is_old: whether each record belongs to an older document.
     - per_record, per_window: the memory in bytes for a record, and for each of its windows.
     - heavy: hashes whose records need more bytes than this value are returned as (hash, bytes), and are not counted in
       the memory of a bin.
@@ -74,21 +89,24 @@ def repeated(
         mask = np.uint64(own - 1)
         for slot in range(own):
             state[slot] = 0
-        for turn in range(n_runs):
-            r = (turn + n_old) % n_runs  # new records first, so that hashes of older ones alone are not entered
+        for r in range(n_runs):
             j = at[r]
             while j < cuts[r + 1] and np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) == bucket:
-                slot = slot_of(keys, state, mask, records[j, 0])
-                if state[slot] == 0 and r < n_old:
-                    j += 1
-                    continue
-                if state[slot] == 0:
-                    keys[slot], weight[slot] = records[j, 0], 0
-                tied = records[j, 1] >> np.uint64(24) & np.uint64(1) != 0
-                state[slot] = 2 if tied or state[slot] else 1
-                weight[slot] += per_record + per_window * np.int64(records[j, 1] & np.uint64(MAX_WINDOWS))
                 j += 1
             until[r] = j
+        for old in (False, True):  # new records first, so that hashes of older ones alone are not entered
+            for r in range(n_runs):
+                for j in range(at[r], until[r]):
+                    if is_old[j] != old:
+                        continue
+                    slot = slot_of(keys, state, mask, records[j, 0])
+                    if state[slot] == 0 and old:
+                        continue
+                    if state[slot] == 0:
+                        keys[slot], weight[slot] = records[j, 0], 0
+                    tied = records[j, 1] >> np.uint64(24) & np.uint64(1) != 0
+                    state[slot] = 2 if tied or state[slot] else 1
+                    weight[slot] += per_record + per_window * np.int64(records[j, 1] & np.uint64(MAX_WINDOWS))
         for r in range(n_runs):
             for j in range(at[r], until[r]):
                 keep[j] = state[slot_of(keys, state, mask, records[j, 0])] == 2

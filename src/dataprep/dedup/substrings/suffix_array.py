@@ -22,7 +22,9 @@ from dataprep.core.run.context import reserve
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
+from dataprep.dedup.spans.passes import PartToCut
 from dataprep.errors import need, require
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
@@ -50,7 +52,6 @@ class SortCorpus(Pass[int]):
     """
 
     folder = "sorted"
-    noun = ""
 
     width: int
     word_split: str
@@ -230,8 +231,8 @@ def first_of(first: I32, p: Int) -> Int:
 
 def find(
     joined: Joined, runner: Runner, out: str, *, width: int, word_split: str, name: str, key: str
-) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
+) -> tuple[ShuffleFiles, list[PartToCut], dict[str, int]]:
+    """Find all repeated windows; return (the file of repeats, the groups of each part, counts).
 
     There is one group, whose first id is 0.
 
@@ -248,4 +249,4 @@ def find(
     task = SortCorpus(out, key, width, word_split, tuple(joined.docs.tasks), runner)
     receipt = next(iter(runner.map(task, [0], f"{name}: sort")))
     counted = {kind: receipt[kind] for kind in ("bytes", "docs", "windows", "marks")}
-    return [SortCorpus.url(out)], (0,), counted
+    return ShuffleFiles(SortCorpus.url(out)[:-5], 1, 1), [PartToCut(one, (0,), 0) for one in joined.docs.tasks], counted
