@@ -19,8 +19,7 @@ from dataprep.core.run.runner import AHEAD, WORKER_BYTES, Local
 from dataprep.dedup.membership.bloom_filter import FilterSize
 from dataprep.dedup.membership.keys import LookUp, SetBits
 from dataprep.errors import FunctionFailed, PlanError, ReadError, WorkerDied
-from dataprep.store import files
-from dataprep.store.atomic import is_attempt
+from dataprep.store import files, lease
 from dataprep.tokens.shards.writer import save
 
 
@@ -312,19 +311,19 @@ def denied(url):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [("", ""), ("versions", "has numpy .* install the same versions there"), ("out", "has no folder .*; pass an out"),
-     ("other", "writes into another folder .*; pass an out that all nodes see"),
-     ("read", "has no file none; pass files that all nodes see$"),
+     ("other", "has another folder .*; pass an out that all machines see"), ("kernels", ""),
+     ("read", "has no file none; pass files that all machines see$"),
      ("size", "cannot read the input .*a.jsonl: not for you; ask$"),
      ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""),
      ("bare", r"cannot run dataprep \(of the task\); install the same versions there, or pass runtime_env=$")],
 )  # fmt: skip
-def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wrong, says):
+def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, caplog, wrong, says):
     """A node that sees another disk, cannot read the input or has other versions is named; nothing stays in `out`."""
     for name in ("a.jsonl", "out", "disk"):
         (tmp_path / name).mkdir() if name != "a.jsonl" else (tmp_path / name).write_text('{"text": "a"}')
     real, asked = versions(), []
 
-    def answer(node, theirs, path, folder, probe, read):
+    def answer(node, theirs, path, folder, needs):
         asked.append(node)
         if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
@@ -334,8 +333,9 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
             monkeypatch.setattr(files, "size", denied)
         theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
         disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
-        read = "none" if (node, wrong) == ("far", "read") else read
-        return elsewhere.objection(theirs, path, folder, probe.replace("/out/", f"/{disk}/"), read)
+        read = "none" if (node, wrong) == ("far", "read") else needs.read
+        monkeypatch.setattr(ray_runner, "has_any", lambda: (node, wrong) != ("far", "kernels"))
+        return ray_runner._asked(theirs, path, folder, needs._replace(out=str(tmp_path / disk), read=read))
 
     def remote(num_cpus, max_retries):
         assert (num_cpus, max_retries) == (0, 2)  # a worker that is killed as it asks is no answer
@@ -359,16 +359,15 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
-    left = f"{ray_runner.PROBE}0123456789ab.tmp"  # by a run that was killed as it asked
-    assert is_attempt(left)
-    (tmp_path / "out" / left).touch()
-    if says:
-        with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
+    with lease.held(plan.out):
+        if says:
+            with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
+                plan.prepare(Context(Ray()))
+        else:
             plan.prepare(Context(Ray()))
-    else:
-        plan.prepare(Context(Ray()))
     assert asked == ["near", "far"]  # no task fits the head, and one is dead
-    assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
+    assert [path.name for path in tmp_path.glob("[od]*/.*node*")] == []
+    assert caplog.messages == [f"the Ray node far has {elsewhere.NO_KERNELS}"] * (wrong == "kernels")
 
 
 @pytest.mark.parametrize(("make", "read"), [

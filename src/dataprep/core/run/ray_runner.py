@@ -10,7 +10,6 @@ import socket
 import sys
 import tempfile
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +20,13 @@ from rich.filesize import decimal
 
 from dataprep.errors import PlanError, ReadError, WorkerDied, counted, need, portable, require
 from dataprep.store import files
-from dataprep.store.claims import listed
 from dataprep.store.place import here
 from dataprep.store.progress import track
+from dataprep.unicode.machine_code import has_any
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .elsewhere import SAME, difference, enter, objection, versions
+from .elsewhere import NO_KERNELS, SAME, Needs, difference, enter, versions
 from .runner import AHEAD, WORKER_BYTES, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
@@ -35,7 +34,6 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
-PROBE = ".dataprep-node."  # begins the names of files that nodes write, which have the form of unfinished files
 LOOK = 10.0  # seconds between two looks at the size of the cluster
 ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
@@ -88,30 +86,25 @@ class Ray:
         - urls: a file that each part of the input reads; the first one is tried.
         - out: the folder into which tasks write.
 
-        Raises PlanError if a node has other versions, or cannot read the files, or if what it writes into `out` does
-        not appear there for this process.
+        Raises PlanError if a node has other versions, cannot read the file, cannot write into `out`, or sees another
+        folder there. If a node has no compiled kernels, a warning says so.
         """
-        ray = self._ray()
-        remote = ray.remote(num_cpus=0, max_retries=self.max_retries)(objection)
-        wanted, asked = self._wanted(self._share()), {}
-        try:
-            for node in _alive(ray) if urls else ():
-                if _has(node, wanted):
-                    probe = f"{PROBE}{uuid.uuid4().hex[:12]}.tmp"
-                    on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    given = versions(), sys.path, here(), files.join(out, probe), urls[0]
-                    asked[probe] = node, remote.options(scheduling_strategy=on).remote(*given)
-            objections = {probe: _objection(ray, node, sent) for probe, (node, sent) in asked.items()}
-            seen = listed(out)
-            other = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
-            for probe, why in objections.items():
-                if why or (why == "" and probe not in seen):
-                    msg = f"the Ray node {asked[probe][0]['NodeManagerHostname']} {why or other}"
-                    raise PlanError(msg)
-        finally:
-            for name in listed(out):
-                if name.startswith(PROBE):  # or it was left by a run that was killed here
-                    files.remove(files.join(out, name))
+        if not urls:
+            return
+        ray, wanted = self._ray(), self._wanted(self._share())
+        remote = ray.remote(num_cpus=0, max_retries=self.max_retries)(_asked)
+        given, sent = (versions(), sys.path, here(), Needs.of(out, urls[0])), []
+        for node in _alive(ray):
+            if _has(node, wanted):
+                on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                sent.append((node, remote.options(scheduling_strategy=on).remote(*given)))
+        for node, reference in sent:
+            name, (why, has_kernels) = node["NodeManagerHostname"], _answer(ray, node, reference)
+            if why:
+                msg = f"the Ray node {name} {why}"
+                raise PlanError(msg)
+            if not has_kernels:
+                log.warning("the Ray node %s has %s", name, NO_KERNELS)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -260,20 +253,27 @@ def _check_address(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-def _objection(ray: Any, node: dict[str, Any], sent: Any) -> str | None:
-    """Return why a node could not do the tasks of a run; "" if it could, None if the cluster has lost it since.
+def _asked(theirs: dict[str, str], path: list[str], folder: str, needs: Needs) -> tuple[str, bool]:
+    """Return why this worker could not do the tasks of a run, "" if it could, and whether it has compiled kernels.
 
-    - sent: the reference of the task `objection` on this node.
+    - theirs, path, folder: as in `_work_elsewhere`.
     """
+    differ = difference(theirs)
+    return f"has {differ}; {SAME}" if differ else needs.objection(path, folder), has_any()
+
+
+def _answer(ray: Any, node: dict[str, Any], reference: Any) -> tuple[str, bool]:
+    """Return what `_asked` returned on a node, or what its failure means; a node that was lost has no objection."""
     try:
-        return str(ray.get(sent, timeout=ANSWER))
+        why, has_kernels = ray.get(reference, timeout=ANSWER)
+        return str(why), bool(has_kernels)
     except ray.exceptions.RayError as e:
         if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
-            return None
+            return "", True
         said = str(e).strip().splitlines()[-1]
         if isinstance(e, ray.exceptions.RayTaskError):  # dataprep, or what it imports, is missing there
-            return f"cannot run dataprep ({said}); {SAME}"
-        return f"does not answer ({type(e).__name__}: {said}); check the cluster"
+            return f"cannot run dataprep ({said}); {SAME}", True
+        return f"does not answer ({type(e).__name__}: {said}); check the cluster", True
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:
