@@ -16,7 +16,7 @@ import dataprep as dp
 from dataprep.core.run import elsewhere, queue_job, queue_runner, queue_worker
 from dataprep.core.run.queue_job import Job
 from dataprep.errors import PlanError, Transient, WorkerDied
-from dataprep.store import claims, files
+from dataprep.store import claims, files, lease
 from dataprep.store.claims import Heartbeats, Watch, claim
 
 
@@ -32,7 +32,7 @@ def job(tmp_path, request):
 
 
 def tasks(job: Job, name: str = "me") -> queue_worker._Tasks:
-    return queue_worker._Tasks(job, name)
+    return queue_worker._Tasks(job, name, lambda _: "")
 
 
 def gone(job: Job, index: int, attempt: int) -> None:
@@ -144,15 +144,82 @@ def test_a_worker_with_other_versions_refuses(job, monkeypatch):
     assert why.endswith("); install the same versions there")
 
 
+class InThisProcess:
+    """In place of a worker's child."""
+
+    def map_pickled(self, task, items):
+        return [cloudpickle.loads(task)(item) for item in items]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [("", None), ("out", "has no folder OUT; pass an out that all machines see, such as a folder on NFS or s3://bucket/out"),
+     ("other", "has another folder OUT; pass an out that all machines see, such as a folder on NFS or s3://bucket/out"),
+     ("denied", "cannot write into OUT (PermissionError: no); check the credentials and permissions there"),
+     ("read", "has no file READ; pass files that all machines see")],
+)  # fmt: skip
+def test_a_worker_that_cannot_do_the_tasks_of_a_run_takes_none(tmp_path, monkeypatch, wrong, says):
+    """It says why, looks again after a while, and need not look again for a later job of the run."""
+    out, read = tmp_path / "out", tmp_path / "a.jsonl"
+    read.touch()
+    out.mkdir()
+    runner, offered = dp.tools.Queue(str(tmp_path / "queue")), []
+    monkeypatch.setattr(queue_worker._Worker, "_child", lambda *_: InThisProcess())
+    worker = queue_worker._Worker(runner.folder, "/queue/workers/host-7", None, None)
+
+    def offer(*given):
+        offered.append(Job.offer(*given))
+        raise StopIteration
+
+    monkeypatch.setattr(queue_runner, "Job", type("", (), {"offer": offer}))
+    with lease.held(str(out)):
+        runner.prepare([str(read)], str(out))
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                next(runner._map(square, [1]))
+        there = {"out": out, "other": out, "read": read}.get(wrong, tmp_path / "none")
+        with monkeypatch.context() as patch:
+            if there.exists():
+                there.rename(tmp_path / "aside")
+            if wrong == "other":
+                out.mkdir()
+            if wrong == "denied":
+                patch.setattr(files, "create", lambda *_: (_ for _ in ()).throw(PermissionError("no")))
+                patch.setattr(queue_worker, "claim", lambda _: True)
+            seen = queue_worker._Tasks(offered[0], worker.name, worker._objection)
+            assert (seen.take() is None) == bool(wrong)
+        if wrong:
+            why = files.read(offered[0].at("refused", "host-7")).decode()
+            assert why.replace(str(out), "OUT").replace(str(read), "READ") == f"host-7 {says}"
+            if wrong == "other":
+                out.rmdir()
+            if wrong != "denied":
+                (tmp_path / "aside").rename(there)
+            assert seen.take() is None
+            seen.ask_at = 0.0
+            assert seen.take() is not None
+    assert list(out.iterdir()) == []
+    monkeypatch.setattr(InThisProcess, "map_pickled", None)
+    assert queue_worker._Tasks(offered[1], worker.name, worker._objection).take() is not None
+    with pytest.raises(RuntimeError):
+        next(runner._map(square, [1]))
+    assert (offered[1].stated.needs != b"", offered[2].stated.needs) == (True, b"")  # the run has ended
+
+
 def test_a_queue_without_workers_is_said(job, tmp_path, monkeypatch, caplog):
     """Although the folder of workers exists; not if there is one."""
     monkeypatch.setattr(queue_runner, "ALONE", 0.0)
     files.write_bytes(str(tmp_path / "workers" / ".keep"), b"")
     claim(str(tmp_path / "workers" / "host-7"))
-    queue_runner._Attended(str(tmp_path), job).look()
+    queue_runner._Attended(str(tmp_path), job, set()).look()
     assert not caplog.records
+    files.write_bytes(job.at("refused", "host-7"), b"host-7 has no folder")
+    told = set()
+    for _ in range(2):
+        queue_runner._Attended(str(tmp_path), job, told).look()
+    assert caplog.messages == ["a worker takes no tasks: host-7 has no folder"]
     files.remove(str(tmp_path / "workers" / "host-7"))
-    queue_runner._Attended(str(tmp_path), job).look()
+    queue_runner._Attended(str(tmp_path), job, set()).look()
     assert f"no process takes tasks from {tmp_path}; start some: dataprep work {tmp_path}" in caplog.text
 
 

@@ -15,10 +15,11 @@ from dataprep.core.run import elsewhere, ray_runner
 from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.elsewhere import versions
 from dataprep.core.run.ray_runner import Ray
-from dataprep.core.run.runner import AHEAD, Local
+from dataprep.core.run.runner import AHEAD, WORKER_BYTES, Local
+from dataprep.dedup.membership.bloom_filter import FilterSize
+from dataprep.dedup.membership.keys import LookUp, SetBits
 from dataprep.errors import FunctionFailed, PlanError, ReadError, WorkerDied
-from dataprep.store import files
-from dataprep.store.atomic import is_attempt
+from dataprep.store import files, lease
 from dataprep.tokens.shards.writer import save
 
 
@@ -42,8 +43,16 @@ class Full(RayError):
     """Ray ended a worker for its memory."""
 
 
+class NodeDied(RayError):
+    """A machine was lost."""
+
+
+class Lost(RayError):
+    """A result was lost, with the machine that kept it."""
+
+
 @pytest.fixture
-def ray(monkeypatch):
+def ray(monkeypatch, tmp_path):
     """The module in Ray's place: `inits` are the calls of init, `apart` the fourth arguments, `most` tasks at once.
 
     The task that began first ends first, but those of `slow_items` end last.
@@ -51,9 +60,11 @@ def ray(monkeypatch):
     module = types.ModuleType("ray")
     module.inits, module.retries, module.options, module.apart, module.running, module.most = [], [], [], [], 0, 0
     module.slow_items, module.slow = [], []
-    module.resources = {"CPU": 3.0}
+    module.resources = {"CPU": 3.0, "memory": 4e9}
     named = {"RayError": RayError, "RayTaskError": TaskError, "WorkerCrashedError": Crashed, "OutOfMemoryError": Full}
+    named |= {"NodeDiedError": NodeDied, "LocalRayletDiedError": NodeDied, "ObjectLostError": Lost}
     module.exceptions = types.SimpleNamespace(**named)
+    module.nodes = lambda: [{"Alive": True, "Resources": module.resources}]
     module.is_initialized = lambda: bool(module.inits)
     module.init = lambda **given: module.inits.append(given)
     module.cluster_resources = lambda: module.resources
@@ -100,6 +111,7 @@ def ray(monkeypatch):
 
     module.remote, module.get, module.wait = remote, get, wait
     monkeypatch.setitem(sys.modules, "ray", module)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))  # or a cluster of this machine would count
     return module
 
 
@@ -116,13 +128,13 @@ def number(item):
 
 
 def test_results_in_item_order_from_one_cluster(ray):
-    """The cluster is joined once and quietly; one task more than CPUs waits there; a dead worker has three tries."""
+    """The cluster is joined once and quietly; twice as many tasks as CPUs are sent."""
     runner = Ray("auto")
     assert list(runner.map(number, [Item(n) for n in range(9)])) == list(range(9))
     assert list(runner.map(number, [])) == []
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     assert ray.inits == [{"address": "auto", "runtime_env": None, **quiet}]
-    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 6, {2}, {None})
+    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 6, {0}, {None})
     ray.resources = {}
     assert Ray().workers == 1
     ray.resources = {"CPU": 0.5}
@@ -144,7 +156,7 @@ def test_a_cluster_that_grows_gets_more_tasks(ray, monkeypatch):
     """Twice as many as it can do at once, so that an autoscaler sees those that wait; but not with a memory limit."""
     monkeypatch.setattr(ray_runner, "LOOK", 0.0)
     for memory, most in ((None, 10), ("2400 MiB", 3)):
-        ray.resources, ray.most = {"CPU": 3.0}, 0
+        ray.resources, ray.most = {"CPU": 3.0, "memory": 4e9}, 0
         results = Ray(memory=memory).map(number, [Item(n) for n in range(40)])
         assert next(results) == 0
         ray.resources = {"CPU": 5.0}
@@ -157,6 +169,7 @@ def test_limits_hold_in_a_process_of_their_own(ray):
     items = [Item(n) for n in range(5)]
     assert list(Ray(memory="2400 MiB").map(number, items)) == list(range(5))
     assert (ray.most, set(ray.apart)) == (3, {Local(1, memory="800 MiB")})
+    assert ray.options == [{"num_cpus": 1, "memory": 800 << 20, "resources": {}}]
     ray.apart.clear()
     assert list(Ray(timeout=9).map(number, items)) == list(range(5))
     assert set(ray.apart) == {Local(1, timeout=9)}
@@ -183,6 +196,32 @@ def test_a_dead_worker_is_named(ray, error, says):
     with pytest.raises(WorkerDied) as died:
         list(Ray().map(dies, ["x" * 300]))
     assert str(died.value).startswith(f"{says} 3 times during the task {'x' * 200}; ")
+
+
+@pytest.mark.parametrize("preempted", ["retry", "count"])
+def test_a_lost_node_is_not_the_end_of_a_worker(ray, caplog, preempted):
+    """However often nodes are lost, two ends of worker processes are allowed; "count" counts both."""
+    errors, got = [NodeDied(), Crashed(), Lost(), NodeDied(), Full(), NodeDied()], ray.get
+
+    def get(reference):
+        answer = got(reference)
+        if cloudpickle.loads(answer[0]) == 1 and errors:
+            raise errors.pop(0)
+        return answer
+
+    ray.get = get
+    results = Ray(preempted=preempted).map(number, [Item(n) for n in range(4)])
+    if preempted == "retry":
+        assert list(results) == list(range(4))
+        says = "a Ray node was lost during the task Item(number=1, skips_bad=False), which is repeated"
+        assert caplog.messages == [says] * 4
+    else:
+        assert next(results) == 0
+        with pytest.raises(WorkerDied, match=r"^Ray failed during the task Item.* \(Lost: \); check the cluster"):
+            next(results)
+        assert len(errors) == 3
+        with pytest.raises(PlanError, match="^preempted='never' must be 'retry' or 'count'$"):
+            Ray(preempted="never")
 
 
 def test_an_error_is_sent_as_a_value(ray):
@@ -272,19 +311,19 @@ def denied(url):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [("", ""), ("versions", "has numpy .* install the same versions there"), ("out", "has no folder .*; pass an out"),
-     ("other", "writes into another folder .*; pass an out that all nodes see"),
-     ("read", "has no file none; pass files that all nodes see$"),
+     ("other", "has another folder .*; pass an out that all machines see"), ("kernels", ""),
+     ("read", "has no file none; pass files that all machines see$"),
      ("size", "cannot read the input .*a.jsonl: not for you; ask$"),
      ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""),
      ("bare", r"cannot run dataprep \(of the task\); install the same versions there, or pass runtime_env=$")],
 )  # fmt: skip
-def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wrong, says):
+def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, caplog, wrong, says):
     """A node that sees another disk, cannot read the input or has other versions is named; nothing stays in `out`."""
     for name in ("a.jsonl", "out", "disk"):
         (tmp_path / name).mkdir() if name != "a.jsonl" else (tmp_path / name).write_text('{"text": "a"}')
     real, asked = versions(), []
 
-    def answer(node, theirs, path, folder, probe, read):
+    def answer(node, theirs, path, folder, needs):
         asked.append(node)
         if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
@@ -294,8 +333,9 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
             monkeypatch.setattr(files, "size", denied)
         theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
         disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
-        read = "none" if (node, wrong) == ("far", "read") else read
-        return elsewhere.objection(theirs, path, folder, probe.replace("/out/", f"/{disk}/"), read)
+        read = "none" if (node, wrong) == ("far", "read") else needs.read
+        monkeypatch.setattr(ray_runner, "has_any", lambda: (node, wrong) != ("far", "kernels"))
+        return ray_runner._asked(theirs, path, folder, needs._replace(out=str(tmp_path / disk), read=read))
 
     def remote(num_cpus, max_retries):
         assert (num_cpus, max_retries) == (0, 2)  # a worker that is killed as it asks is no answer
@@ -319,16 +359,15 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, wr
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
-    left = f"{ray_runner.PROBE}0123456789ab.tmp"  # by a run that was killed as it asked
-    assert is_attempt(left)
-    (tmp_path / "out" / left).touch()
-    if says:
-        with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
+    with lease.held(plan.out):
+        if says:
+            with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
+                plan.prepare(Context(Ray()))
+        else:
             plan.prepare(Context(Ray()))
-    else:
-        plan.prepare(Context(Ray()))
     assert asked == ["near", "far"]  # no task fits the head, and one is dead
-    assert list((tmp_path / "out").glob(f"{ray_runner.PROBE}*")) == []
+    assert [path.name for path in tmp_path.glob("[od]*/.*node*")] == []
+    assert caplog.messages == [f"the Ray node far has {elsewhere.NO_KERNELS}"] * (wrong == "kernels")
 
 
 @pytest.mark.parametrize(("make", "read"), [
@@ -351,6 +390,17 @@ def test_all_that_has_tasks_asks_the_nodes(ray, tmp_path, monkeypatch, make, rea
     assert ray.most == 0
 
 
+@pytest.mark.parametrize("given", ["", "auto"])
+def test_the_last_cluster_of_this_machine_has_ended(ray, tmp_path, given):
+    """Ray would try its address, which a file keeps, for many minutes; another address does not concern the file."""
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1\n")
+    says = rf"^the Ray cluster at 127\.0\.0\.1:1, which {tmp_path}/ray/ray_current_cluster names, does not answer \("
+    with pytest.raises(PlanError, match=says + r".*refused\); start it, or delete this file$"):
+        _ = Ray(given or None).workers
+    assert Ray("local").workers == 3
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1", "nonsense"])
 def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
     """One sentence at once: Ray itself tries a port on which nobody listens for many minutes."""
@@ -370,18 +420,41 @@ def test_a_cluster_that_is_not_there(ray, monkeypatch, address):
             _ = Ray().workers
 
 
-def test_what_a_task_reserves(ray):
+def test_what_a_task_reserves(ray, caplog):
     """The options of Ray are given to it; as many tasks run as fit the cluster."""
     ray.resources = {"CPU": 9.0, "ingest": 5.0}
     runner = Ray(num_cpus=2, resources={"ingest": 2}, runtime_env={"pip": ["x"]}, max_retries=7)
     assert runner.workers == 2
     assert list(runner.map(number, [Item(1)])) == [1]
     assert ray.inits[0]["runtime_env"] == {"pip": ["x"]}
-    assert (ray.retries, ray.options) == ([7], [{"num_cpus": 2, "resources": {"ingest": 2}}])
+    assert (ray.retries, ray.options) == ([0], [{"num_cpus": 2, "resources": {"ingest": 2}}])
+    assert (runner.max_retries, caplog.messages) == (7, [])
+    assert list(Ray(num_cpus=10, resources={"none": 1}, memory="900 MB").map(number, [Item(1)])) == [1]
+    says = "no node of the Ray cluster has 10 CPU, 1 none, 900.0 MB memory; the tasks wait until one joins"
+    assert caplog.messages == [says]
     assert Ray(resources={"none": 1}).workers == 1
     for wrong in ({"num_cpus": 0}, {"max_retries": -1}):
         with pytest.raises(PlanError, match=f"{next(iter(wrong))}="):
             Ray(**wrong)
+
+
+def test_the_memory_that_a_task_states_is_reserved(ray):
+    """In addition to the usual memory of a worker, or all that `memory=` allows it; otherwise, none is."""
+    look, bits = (object.__new__(task) for task in (LookUp, SetBits))
+    vars(look).update(size=FilterSize(10**9, 0.01), pieces=())
+    vars(bits).update(piece=1 << 28)
+    assert look.memory_bytes > 10**9
+    for task in (look, bits, number):
+        list(Ray().map(task, [Item(1)])) if task is number else list(Ray().map(task, []))
+    assert [one.get("memory", 0) for one in ray.options] == [
+        look.memory_bytes + WORKER_BYTES,
+        WORKER_BYTES + (1 << 28),
+        0,
+    ]
+    vars(look).update(pieces=({},))
+    assert look.memory_bytes == 0
+    list(Ray(memory="9 GB").map(bits, []))
+    assert ray.options[-1]["memory"] == 3 * 10**9
 
 
 def test_workers_of_other_nodes_get_absolute_folders(ray, tmp_path, monkeypatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.run import queue_worker
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 
 def program(home: Path, name: str, text: str) -> None:
@@ -62,7 +63,7 @@ def serve(queue):
     while done < 2:
         if (taken := worker._next()) is not None:
             answer = taken.job.task(taken.job.item(taken.index))
-            Path(taken.job.result_of(taken.index)).write_bytes(cloudpickle.dumps(answer))
+            files.write_bytes(taken.job.result_of(taken.index), cloudpickle.dumps(answer))
             done += 1
 
 

@@ -109,6 +109,13 @@ def is_stored(folder: str) -> bool:
     return own or any((SHIPPED / level / folder).is_dir() for level in _own_levels())
 
 
+def has_any() -> bool:
+    """Return whether this processor has code of any kernel."""
+    root = cache_root()
+    own = root is not None and any(root.glob(f"*/*-{_processor()}"))
+    return own or any((SHIPPED / level).is_dir() for level in _own_levels())
+
+
 def shipped(level: str, folder: str, kinds: str) -> Path:
     """Return the file of code that a wheel brings, for a level of processors."""
     return SHIPPED / level / folder / _digest(kinds)

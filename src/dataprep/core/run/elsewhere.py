@@ -7,16 +7,24 @@ import functools
 import os
 import platform
 import sys
+import uuid
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
+import orjson
 import pyarrow as pa
 
-from dataprep.errors import DataprepError
-from dataprep.store import files
+from dataprep.errors import DataprepError, ReadError
+from dataprep.store import files, lease
+from dataprep.store.claims import listed
 
+NO_KERNELS = (
+    "no compiled kernels, so that each process compiles them in its first tasks, which takes minutes; run `make setup` "
+    "there, or install a wheel that `make wheel` built"
+)
 NUMBA = version("numba")  # which compiles the kernels, and takes half a second to import
 SAME = "install the same versions there, or pass runtime_env="
 STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
@@ -52,38 +60,69 @@ def enter(path: Sequence[str], folder: str) -> None:
         os.chdir(folder)
 
 
-def objection(theirs: dict[str, str], path: Sequence[str], folder: str, probe: str, read: str) -> str:
-    """Return why this process could not do the tasks of a run; "" if it could, after it has created the file `probe`.
+class Needs(NamedTuple):
+    """The files that the tasks of a run need.
 
-    Args:
-        theirs: the versions of the run's process.
-        path: its module search path.
-        folder: its working folder.
-        probe: the URL of a new file in the output folder, which exists.
-        read: the URL of a file that tasks read.
+    Attributes:
+        out: the folder into which they write.
+        leases: the leases of this folder, which the run holds; see `leases_of`.
+        read: the URL of a file that they read.
     """
-    if differ := difference(theirs):
-        return f"has {differ}; {SAME}"
-    enter(path, folder)
-    out = probe.rpartition("/")[0]
-    try:
-        if files.is_local(out) and not files.is_dir(out):
-            return f"has no folder {out}; pass an out that all nodes see, such as a folder on NFS or s3://bucket/out"
-        files.create(probe, probe.encode())
-    except Exception as e:  # noqa: BLE001 - of any client
-        return f"cannot write into {out}{_why(e, probe)}"
-    try:
-        if not files.exists(read):
-            return f"has no file {read}; pass files that all nodes see"
-        files.size(read)
-    except Exception as e:  # noqa: BLE001 - of any client
-        return f"cannot read the input {read}{_why(e, read)}"
-    return ""
+
+    out: str
+    leases: dict[str, Any]
+    read: str
+
+    @classmethod
+    def of(cls, out: str, read: str) -> Needs:
+        """Return what the tasks of a run of this process need."""
+        return cls(out, leases_of(out), read)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the run still holds its lease."""
+        return bool(self.leases) and leases_of(self.out) == self.leases
+
+    def objection(self, path: Sequence[str], folder: str) -> str:
+        """Return why this process could not do the tasks of the run; "" if it could.
+
+        - path, folder: as in `enter`, which is called first.
+        """
+        enter(path, folder)
+        probe = files.join(self.out, f".dataprep-node.{uuid.uuid4().hex[:12]}.tmp")  # as unfinished files are named
+        where = f"{self.out}; pass an out that all machines see, such as a folder on NFS or s3://bucket/out"
+        try:
+            if files.is_local(self.out) and not files.is_dir(self.out):
+                return f"has no folder {where}"
+            files.create(probe, probe.encode())
+            files.remove(probe)
+            if leases_of(self.out) != self.leases:
+                return f"has another folder {where}"
+        except Exception as e:  # noqa: BLE001 - of any client
+            return f"cannot write into {self.out}{_why(e, probe)}"
+        try:
+            files.size(self.read)
+        except Exception as e:  # noqa: BLE001 - of any client
+            if isinstance(e.__cause__, FileNotFoundError):
+                return f"has no file {self.read}; pass files that all machines see"
+            return f"cannot read the input {self.read}{_why(e, self.read)}"
+        return ""
+
+
+def leases_of(folder: str) -> dict[str, Any]:
+    """Return the content of the leases in a folder by name, without what a heartbeat changes."""
+    local = files.is_local(folder)
+    found = {}
+    for name in [lease.NAME] if local else listed(folder):
+        if local or name.removeprefix(f"{lease.NAME}.").isdigit():
+            with contextlib.suppress(ReadError, ValueError):  # there is none, or it was removed just now
+                found[name] = {**orjson.loads(files.read(files.join(folder, name))), "is": None}
+    return found
 
 
 def _why(error: Exception, url: str) -> str:
     """Return the rest of a sentence: what an error says of the file `url`, and advice if it gives none itself."""
-    said = str(error).removeprefix(f"{url}: ")
+    said = getattr(error, "strerror", None) or str(error).removeprefix(f"{url}: ")
     if isinstance(error, DataprepError):
         return f": {said}"
     return f" ({type(error).__name__}: {said}); check the credentials and permissions there"

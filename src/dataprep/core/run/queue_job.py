@@ -102,12 +102,14 @@ class Terms(NamedTuple):
         items: the number of items.
         timeout: the seconds that a task may take for a file.
         program: a name of the Runner's process.
+        needs: the pickled `Needs` of the run; b"" if they are not known.
     """
 
     versions: dict[str, str]
     items: int
     timeout: float | None
     program: str
+    needs: bytes
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,9 @@ class Job:
     url: str
 
     @classmethod
-    def offer(cls, queue: str, task: Callable[[Any], Any], items: Sequence[Any], timeout: float | None) -> Job:
+    def offer(
+        cls, queue: str, task: Callable[[Any], Any], items: Sequence[Any], timeout: float | None, needs: bytes = b""
+    ) -> Job:
         """Write the files of a new job into the folder of a queue."""
         job = cls(files.join(queue, "jobs", f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"))
         sent = [cloudpickle.dumps(SentItem.of(item)) for item in items]
@@ -139,7 +143,7 @@ class Job:
         ):  # fmt: skip
             files.write_bytes(job.at(name), content)
         claim(job.at("runner"))
-        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout, PROGRAM)))
+        files.write_bytes(job.at("stated"), cloudpickle.dumps(Terms(versions(), len(items), timeout, PROGRAM, needs)))
         return job
 
     def at(self, *names: str) -> str:

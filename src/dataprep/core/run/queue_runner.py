@@ -17,6 +17,7 @@ from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, listed
 from dataprep.store.progress import track
 
+from .elsewhere import Needs
 from .queue_job import Job, is_over
 from .runner import check_memory, check_timeout
 
@@ -67,6 +68,8 @@ class Queue:
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
     has_other_machines: ClassVar[bool] = True
+    _needs: list[Needs] = field(default_factory=list, init=False, repr=False, compare=False)  # of the last run
+    _told: set[str] = field(default_factory=set, init=False, repr=False, compare=False)  # reasons of workers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", queue_folder(self.folder))
@@ -77,6 +80,17 @@ class Queue:
     def workers(self) -> int:
         """The number of processes that currently take tasks from the folder; at least 2, since more may start."""
         return max(2, len(_alive(self.folder, Watch())))
+
+    def prepare(self, urls: Sequence[str], out: str) -> None:
+        """Let each worker check, before its first task, that it can do the tasks of a run; nothing is waited for.
+
+        - urls: a file that each part of the input reads; the first one is tried.
+        - out: the folder into which tasks write.
+
+        A worker that has other versions, cannot read the file, cannot write into `out` or sees another folder there
+        takes no tasks, and a warning states its reason.
+        """
+        self._needs[:] = [Needs.of(out, url) for url in urls[:1]]
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -89,9 +103,10 @@ class Queue:
         if not items:
             return
         check_store(self.folder)
-        job = Job.offer(self.folder, task, items, self.timeout)
+        needs = next((cloudpickle.dumps(needs) for needs in self._needs if needs.is_held), b"")
+        job = Job.offer(self.folder, task, items, self.timeout, needs)
         longest = LONG if files.is_local(self.folder) else THERE
-        attended = _Attended(self.folder, job)
+        attended = _Attended(self.folder, job, self._told)
         with Heartbeats() as beats, beats.of(job.at("runner")):
             try:
                 for index in range(len(items)):
@@ -130,11 +145,11 @@ def _alive(queue: str, watch: Watch) -> list[str]:
 class _Attended:
     """Monitors the workers of a job: tells the user if there is none, or if one rejects the job."""
 
-    def __init__(self, queue: str, job: Job) -> None:
-        self.queue, self.job = queue, job
+    def __init__(self, queue: str, job: Job, told: set[str]) -> None:
+        self.queue, self.job, self.told = queue, job, told
         self.watch = Watch()
         self.warn_at = time.monotonic() + ALONE
-        self.refused: set[str] = set()
+        self.refused = set[str]()  # names of workers
         self.next, self.every = 0.0, LOOK if files.is_local(queue) else LOOK_THERE
 
     def look(self) -> None:
@@ -150,7 +165,10 @@ class _Attended:
         for name in listed(self.job.at("refused")) if "refused" in found else ():
             if name not in self.refused:
                 self.refused.add(name)
-                log.warning("a worker refuses all tasks: %s", files.read(self.job.at("refused", name)).decode())
+                why = files.read(self.job.at("refused", name)).decode()
+                if why not in self.told:  # for an earlier pass
+                    self.told.add(why)
+                    log.warning("a worker takes no tasks: %s", why)
         if _alive(self.queue, self.watch):
             self.warn_at = now + ALONE
         elif now > self.warn_at:

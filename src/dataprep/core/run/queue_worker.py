@@ -9,8 +9,9 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import cloudpickle
 
@@ -19,9 +20,10 @@ from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
 from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import clean_end
+from dataprep.unicode.machine_code import has_any
 
 from .crashes import ATTEMPTS
-from .elsewhere import difference
+from .elsewhere import NO_KERNELS, Needs, difference
 from .queue_job import Answer, Job, is_over, last_attempts
 from .queue_runner import PATIENCE, queue_folder
 from .runner import Local, at_once
@@ -30,6 +32,7 @@ log = logging.getLogger("dataprep")
 
 LOOK, LOOK_THERE = 0.2, 5.0  # seconds between two checks for tasks; on an object store, the longest such time
 LISTED, LISTED_THERE = 5.0, 30.0  # seconds between two checks for tasks of dead workers, and on an object store
+ASKED = 30.0  # seconds after which a worker that could not do the tasks of a run checks again
 WITHDRAWN, WITHDRAWN_THERE = 1.0, 5.0  # seconds between two checks whether a result is still wanted
 
 
@@ -50,6 +53,8 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
     queue = queue_folder(queue)
     at_once(Local(1, memory=memory))  # before a task is taken, which would fail
     check_store(queue)
+    if not has_any():
+        log.warning("this machine has %s", NO_KERNELS)
     name = files.join(queue, "workers", f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}")
     for folder in ("workers", "jobs"):  # a store answers for an empty one with an error, after a second request
         files.write_bytes(files.join(queue, folder, ".keep"), b"")
@@ -81,6 +86,7 @@ class _Worker:
         self.memory = memory
         self.jobs: dict[str, _Tasks] = {}
         self.children: dict[float | None, Local] = {}  # by time limit
+        self.able: list[bytes] = []  # the needs of runs whose tasks this worker can do
         self.program = ""  # whose modules are imported in the children
         self.longest = LOOK if files.is_local(queue) else LOOK_THERE
 
@@ -104,14 +110,33 @@ class _Worker:
             claim(self.name)  # in case a Runner took this worker for dead
         home = files.join(self.queue, "jobs")
         names = [one for one in listed(home) if not one.startswith(".")]
-        self.jobs = {name: self.jobs.get(name) or _Tasks(Job(files.join(home, name)), self.name) for name in names}
+        seen, self.jobs = self.jobs, {}
+        for name in names:
+            self.jobs[name] = seen.get(name) or _Tasks(Job(files.join(home, name)), self.name, self._objection)
         return next((taken for name in names if (taken := self.jobs[name].take()) is not None), None)
+
+    def _objection(self, job: Job) -> str:
+        """Return why the children of this worker could not do the tasks of a job; "" if they could."""
+        pickled = job.stated.needs
+        if pickled and pickled not in self.able:
+            asked = partial(Needs.objection, path=job.task.path, folder=job.task.folder)
+            try:
+                [why] = self._child(job).map_pickled(cloudpickle.dumps(asked), [cloudpickle.loads(pickled)])
+            except WorkerDied as e:
+                why = f"cannot run tasks ({e})"
+            if why:
+                return str(why)
+            self.able.append(pickled)
+        return ""
+
+    def _child(self, job: Job) -> Local:
+        timeout = job.stated.timeout
+        self._begin(job.stated.program)
+        return self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
 
     def _do(self, taken: _Taken) -> None:
         job = taken.job
-        timeout = job.stated.timeout
-        self._begin(job.stated.program)
-        child = self.children.setdefault(timeout, Local(1, memory=self.memory, timeout=timeout))
+        child = self._child(job)
         answer: Answer
         try:
             with self.beats.of(taken.claim), _withdrawn(job, child):
@@ -171,12 +196,12 @@ def _withdrawn(job: Job, child: Local) -> Iterator[None]:
 class _Tasks:
     """The items of a job that this worker may take."""
 
-    def __init__(self, job: Job, worker: str) -> None:
-        self.job, self.worker = job, worker
+    def __init__(self, job: Job, worker: str, objection: Callable[[Job], str]) -> None:
+        self.job, self.worker, self.objection = job, worker, objection
         self.watch = Watch()
         self.cursor = 0  # the first item that this worker did not see claimed
         self.listed = 0.0
-        self.refused = False
+        self.accepted, self.ask_at = False, 0.0
 
     def take(self) -> _Taken | None:
         """Claim an item that no live worker is processing, and return it; None if there is none."""
@@ -195,7 +220,7 @@ class _Tasks:
             if not any(job.busy(self.watch, PATIENCE)):
                 job.remove()
             return None
-        if self.refused or is_over(found) or self._refuses():
+        if is_over(found) or not (self.accepted or self._accepts()):
             return None
         end = min((int(name[7:]) for name in found if name.startswith("failed.")), default=None)
         end = job.stated.items if end is None else end  # after an error, no item is begun
@@ -243,12 +268,14 @@ class _Tasks:
                 return _Taken(self.job, index, attempt + 1)
         return None
 
-    def _refuses(self) -> bool:
-        """Return whether a version of this worker differs from the Runner's; if so, inform the Runner."""
+    def _accepts(self) -> bool:
+        """Return whether this worker can do the tasks of the job; if not, inform the Runner."""
+        if time.monotonic() < self.ask_at:
+            return False
         differ = difference(self.job.stated.versions)
-        self.refused = bool(differ)
-        if differ:
+        why = f"has {differ}; install the same versions there" if differ else self.objection(self.job)
+        self.accepted, self.ask_at = not why, float("inf") if differ else time.monotonic() + ASKED
+        if why:
             name = files.name_of(self.worker)
-            why = f"{name} has {differ}; install the same versions there"
-            files.write_bytes(self.job.at("refused", name), why.encode())
-        return self.refused
+            files.write_bytes(self.job.at("refused", name), f"{name} {why}".encode())
+        return self.accepted

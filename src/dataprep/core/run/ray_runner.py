@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import logging
 import os
 import platform
 import socket
 import sys
+import tempfile
 import time
-import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import cloudpickle
+from rich.filesize import decimal
 
-from dataprep.errors import PlanError, WorkerDied, counted, need, portable, require
+from dataprep.errors import PlanError, ReadError, WorkerDied, counted, need, portable, require
 from dataprep.store import files
-from dataprep.store.claims import listed
 from dataprep.store.place import here
 from dataprep.store.progress import track
+from dataprep.unicode.machine_code import has_any
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
-from .elsewhere import SAME, difference, enter, objection, versions
-from .runner import AHEAD, Local, at_once, check_memory, check_timeout, parse_bytes, work
+from .elsewhere import NO_KERNELS, SAME, Needs, difference, enter, versions
+from .runner import AHEAD, WORKER_BYTES, Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-PROBE = ".dataprep-node."  # begins the names of files that nodes write, which have the form of unfinished files
+log = logging.getLogger("dataprep")
+
 LOOK = 10.0  # seconds between two looks at the size of the cluster
 ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
@@ -44,10 +48,11 @@ class Ray:
         num_cpus: the number of CPUs that the cluster reserves for a task.
         resources: other resources that the cluster reserves for a task, by name, such as {"ingest": 1}.
         runtime_env: the environment of the workers, as for `ray.init`; it is ignored if Ray is already connected.
-        max_retries: the maximum number of times that a task is repeated if its worker or machine is lost, for example
-            by preemption.
+        max_retries: the maximum number of times that a task is repeated if its worker process ended.
+        preempted: what the loss of a node means: "retry" repeats the tasks that it executed and does not count this in
+            `max_retries`, however often it happens; "count" counts it as the end of a worker process.
         memory: the maximum memory of all workers together, in bytes or as text like "4GB"; each worker may use an equal
-            share.
+            share, which Ray reserves for it.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit. With a limit, a Ray
             worker runs the task in another process, which it ends at the limit.
     """
@@ -57,6 +62,7 @@ class Ray:
     resources: Mapping[str, float] | None = field(default=None, kw_only=True)
     runtime_env: Mapping[str, Any] | None = field(default=None, kw_only=True)
     max_retries: int = field(default=ATTEMPTS - 1, kw_only=True)
+    preempted: Literal["retry", "count"] = field(default="retry", kw_only=True)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
     has_other_machines: ClassVar[bool] = True
@@ -66,13 +72,13 @@ class Ray:
         check_timeout(self.timeout)
         require(self.num_cpus > 0, f"num_cpus={self.num_cpus!r} must be above 0")
         require(self.max_retries >= 0, f"max_retries={self.max_retries!r} must be 0 or more")
+        require(self.preempted in ("retry", "count"), f"preempted={self.preempted!r} must be 'retry' or 'count'")
 
     @property
     def workers(self) -> int:
         """The number of tasks for which the cluster has enough CPUs and other resources, at least 1."""
-        wanted = {"CPU": self.num_cpus, **(self.resources or {})}
         there = self._ray().cluster_resources()
-        return max(1, min(int(there.get(name, 0) // amount) for name, amount in wanted.items() if amount))
+        return max(1, min(int(there.get(name, 0) // amount) for name, amount in self._wanted(0).items() if amount))
 
     def prepare(self, urls: Sequence[str], out: str) -> None:
         """Check on every node of the cluster that it can do tasks.
@@ -80,31 +86,25 @@ class Ray:
         - urls: a file that each part of the input reads; the first one is tried.
         - out: the folder into which tasks write.
 
-        Raises PlanError if a node has other versions, or cannot read the files, or if what it writes into `out` does
-        not appear there for this process.
+        Raises PlanError if a node has other versions, cannot read the file, cannot write into `out`, or sees another
+        folder there. If a node has no compiled kernels, a warning says so.
         """
-        ray = self._ray()
-        remote = ray.remote(num_cpus=0, max_retries=self.max_retries)(objection)
-        wanted = {"CPU": self.num_cpus, **(self.resources or {})}
-        asked = {}
-        try:
-            for node in _alive(ray) if urls else ():
-                if all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items()):
-                    probe = f"{PROBE}{uuid.uuid4().hex[:12]}.tmp"
-                    on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    given = versions(), sys.path, here(), files.join(out, probe), urls[0]
-                    asked[probe] = node, remote.options(scheduling_strategy=on).remote(*given)
-            objections = {probe: _objection(ray, node, sent) for probe, (node, sent) in asked.items()}
-            seen = listed(out)
-            other = f"writes into another folder {out}; pass an out that all nodes see, such as s3://bucket/out"
-            for probe, why in objections.items():
-                if why or (why == "" and probe not in seen):
-                    msg = f"the Ray node {asked[probe][0]['NodeManagerHostname']} {why or other}"
-                    raise PlanError(msg)
-        finally:
-            for name in listed(out):
-                if name.startswith(PROBE):  # or it was left by a run that was killed here
-                    files.remove(files.join(out, name))
+        if not urls:
+            return
+        ray, wanted = self._ray(), self._wanted(self._share())
+        remote = ray.remote(num_cpus=0, max_retries=self.max_retries)(_asked)
+        given, sent = (versions(), sys.path, here(), Needs.of(out, urls[0])), []
+        for node in _alive(ray):
+            if _has(node, wanted):
+                on = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                sent.append((node, remote.options(scheduling_strategy=on).remote(*given)))
+        for node, reference in sent:
+            name, (why, has_kernels) = node["NodeManagerHostname"], _answer(ray, node, reference)
+            if why:
+                msg = f"the Ray node {name} {why}"
+                raise PlanError(msg)
+            if not has_kernels:
+                log.warning("the Ray node %s has %s", name, NO_KERNELS)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order.
@@ -117,8 +117,9 @@ class Ray:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
             given = self.address or os.environ.get("RAY_ADDRESS", "")
+            last = _last_address() if given in ("", "auto") else ""
             try:
-                _check_address(given)
+                _check_address(last or given)
                 ray.init(
                     address=self.address, runtime_env=self.runtime_env and dict(self.runtime_env),
                     include_dashboard=False, log_to_driver=False, logging_level="error",
@@ -126,48 +127,123 @@ class Ray:
             except (OSError, ValueError, RuntimeError) as e:  # no connection, no such address, other versions
                 at, said = given or "this machine", " ".join(str(e).split())
                 msg = f"no Ray cluster at {at} ({said}); check the address and the versions of Ray and Python there"
+                if last and isinstance(e, OSError):
+                    msg = f"the Ray cluster at {last}, which {_last_file()} names, does not answer ({said}); "
+                    msg += "start it, or delete this file"
                 raise PlanError(msg) from e
         return ray
 
+    def _wanted(self, n_bytes: int) -> dict[str, float]:
+        """Return what the cluster reserves for a task, by Ray's names; `n_bytes` of memory unless it is 0."""
+        return {"CPU": self.num_cpus, **(self.resources or {}), **({"memory": n_bytes} if n_bytes else {})}
+
+    def _share(self) -> int:
+        """Return the bytes of memory that a worker may use; 0 if there is no limit."""
+        return 0 if self.memory is None else parse_bytes(self.memory) // at_once(self)
+
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        ray, n = self._ray(), at_once(self)
-        share = None if self.memory is None else f"{(parse_bytes(self.memory) // n) >> 20} MiB"
-        limited = share is not None or self.timeout is not None
-        options = {"num_cpus": self.num_cpus, "resources": dict(self.resources or {}), "max_retries": self.max_retries}
-        remote = ray.remote(**options)(_work_elsewhere)
-        sent = cloudpickle.dumps(task)
+        n = at_once(self)
+        sent = _Sent(self._ray(), self, task, items)
         grows, look = self.memory is None, 0.0  # a limit is for a known number of workers
-        waiting = iter(enumerate(items))
-        busy: dict[Any, int] = {}  # index of the item, by the reference of its task
-        done: dict[int, bytes | Exception] = {}  # by index of the item
-
-        def start(index: int, item: T) -> None:
-            alone = Local(1, memory=share, timeout=self.timeout)
-            apart = alone if limited or getattr(item, "skips_bad", False) else None
-            busy[remote.remote(versions(), sys.path, here(), sent, cloudpickle.dumps(item), apart)] = index
-
         try:
             for wanted in range(len(items)):
                 while True:
                     if grows and time.monotonic() >= look:
                         n, look = self.workers, time.monotonic() + LOOK
-                    failed = any(isinstance(found, Exception) for found in done.values())
                     most = 2 * n if grows else n  # so many wait that an autoscaler doubles the cluster
-                    room = 0 if failed else min(most - len(busy), AHEAD * n - len(busy) - len(done))
-                    for index, item in itertools.islice(waiting, max(0, room)):
-                        start(index, item)
-                    if wanted in done:
+                    sent.fill(min(most, AHEAD * n - len(sent.done)))
+                    if wanted in sent.done:
                         break
-                    for reference in ray.wait(list(busy), num_returns=1)[0]:
-                        done[busy[reference]] = _answer(ray, reference, items[busy[reference]], self.max_retries + 1)
-                        del busy[reference]
-                found = done.pop(wanted)
+                    sent.wait()
+                found = sent.done.pop(wanted)
                 if isinstance(found, Exception):
                     raise found
                 yield cloudpickle.loads(found)
         finally:  # after an error or a stop, no task writes any more when this has ended
-            if busy:
-                ray.wait(list(busy), num_returns=len(busy), fetch_local=False)
+            sent.end()
+
+
+class _Sent:
+    """The tasks of one call of `map` that were sent to the cluster.
+
+    Attributes:
+        busy: the index of the item, by the reference of its task.
+        done: the pickled result of an item or the error to raise, by index, until it is taken.
+    """
+
+    def __init__(self, ray: Any, runner: Ray, task: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        self.ray, self.runner, self.items = ray, runner, items
+        self.busy: dict[Any, int] = {}
+        self.done: dict[int, bytes | Exception] = {}
+        self.following = 0  # index of the first item that was not sent
+        self.ends = Counter[int]()  # of worker processes, by index of the item
+        self.task, share, stated = cloudpickle.dumps(task), runner._share(), getattr(task, "memory_bytes", 0)  # noqa: SLF001
+        memory = f"{share >> 20} MiB" if share else None
+        self.alone = Local(1, memory=memory, timeout=runner.timeout)
+        self.limited = memory is not None or runner.timeout is not None
+        wanted = runner._wanted(max(share, stated and WORKER_BYTES + stated))  # noqa: SLF001
+        if items and not any(_has(node, wanted) for node in _alive(ray)):
+            log.warning("no node of the Ray cluster has %s; the tasks wait until one joins", _in_words(wanted))
+        own = {"num_cpus": wanted.pop("CPU"), **({"memory": wanted.pop("memory")} if "memory" in wanted else {})}
+        self.remote = ray.remote(**own, resources=wanted, max_retries=0)(_work_elsewhere)  # repeated here: see `_again`
+
+    def fill(self, most: int) -> None:
+        """Send further items until `most` are sent and have no result; none once a task has failed."""
+        if not any(isinstance(found, Exception) for found in self.done.values()):
+            while len(self.busy) < most and self.following < len(self.items):
+                self.start(self.following)
+                self.following += 1
+
+    def start(self, index: int) -> None:
+        """Send an item."""
+        item = self.items[index]
+        apart = self.alone if self.limited or getattr(item, "skips_bad", False) else None
+        sent = versions(), sys.path, here(), self.task, cloudpickle.dumps(item), apart
+        self.busy[self.remote.remote(*sent)] = index
+
+    def wait(self) -> None:
+        """Wait for the end of a task, and take its result; if its worker was lost, send the item again."""
+        for reference in self.ray.wait(list(self.busy), num_returns=1)[0]:
+            index = self.busy[reference]
+            try:
+                answer, raised = self.ray.get(reference)
+            except self.ray.exceptions.RayError as e:
+                if self._again(index, e):
+                    self.start(index)
+                else:
+                    self.done[index] = _cluster_error(self.ray, e, self.items[index], self.ends[index])
+            else:
+                self.done[index] = bytes(answer) if raised is None else _task_error(raised)
+            del self.busy[reference]
+
+    def _again(self, index: int, error: Exception) -> bool:
+        """Return whether an error means that an item is sent again: its worker or node was lost, and not too often."""
+        known = self.ray.exceptions
+        if isinstance(error, (known.NodeDiedError, known.LocalRayletDiedError, known.ObjectLostError)):
+            if self.runner.preempted == "retry":
+                log.warning("a Ray node was lost during the task %.200s, which is repeated", self.items[index])
+                return True
+        elif not isinstance(error, (known.WorkerCrashedError, known.OutOfMemoryError)):
+            return False
+        self.ends[index] += 1
+        return self.ends[index] <= self.runner.max_retries
+
+    def end(self) -> None:
+        """Wait until no task runs."""
+        if self.busy:
+            self.ray.wait(list(self.busy), num_returns=len(self.busy), fetch_local=False)
+
+
+def _last_file() -> str:
+    """Return the path of the file in which Ray keeps the address of the cluster that was last started here."""
+    return os.path.join(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir(), "ray", "ray_current_cluster")
+
+
+def _last_address() -> str:
+    """Return the address of the cluster that was last started here, which Ray connects to by default; "" if none."""
+    with contextlib.suppress(ReadError):
+        return files.read(_last_file()).decode().strip()
+    return ""
 
 
 def _check_address(address: str) -> None:
@@ -177,47 +253,66 @@ def _check_address(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-def _objection(ray: Any, node: dict[str, Any], sent: Any) -> str | None:
-    """Return why a node could not do the tasks of a run; "" if it could, None if the cluster has lost it since.
+def _asked(theirs: dict[str, str], path: list[str], folder: str, needs: Needs) -> tuple[str, bool]:
+    """Return why this worker could not do the tasks of a run, "" if it could, and whether it has compiled kernels.
 
-    - sent: the reference of the task `objection` on this node.
+    - theirs, path, folder: as in `_work_elsewhere`.
     """
+    differ = difference(theirs)
+    return f"has {differ}; {SAME}" if differ else needs.objection(path, folder), has_any()
+
+
+def _answer(ray: Any, node: dict[str, Any], reference: Any) -> tuple[str, bool]:
+    """Return what `_asked` returned on a node, or what its failure means; a node that was lost has no objection."""
     try:
-        return str(ray.get(sent, timeout=ANSWER))
+        why, has_kernels = ray.get(reference, timeout=ANSWER)
+        return str(why), bool(has_kernels)
     except ray.exceptions.RayError as e:
         if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
-            return None
+            return "", True
         said = str(e).strip().splitlines()[-1]
         if isinstance(e, ray.exceptions.RayTaskError):  # dataprep, or what it imports, is missing there
-            return f"cannot run dataprep ({said}); {SAME}"
-        return f"does not answer ({type(e).__name__}: {said}); check the cluster"
+            return f"cannot run dataprep ({said}); {SAME}", True
+        return f"does not answer ({type(e).__name__}: {said}); check the cluster", True
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 
-def _answer(ray: Any, reference: Any, item: Any, attempts: int) -> bytes | Exception:
-    """Return the result of a task that has ended, or the error to raise.
+def _has(node: dict[str, Any], wanted: Mapping[str, float]) -> bool:
+    """Return whether a node has the resources of a task, used or not."""
+    return all(node["Resources"].get(name, 0) >= amount for name, amount in wanted.items())
 
-    - attempts: the number of times that the task was started while its workers ended.
+
+def _in_words(wanted: Mapping[str, float]) -> str:
+    shown = {name: decimal(int(n)) if name == "memory" else f"{n:g}" for name, n in wanted.items()}
+    return ", ".join(f"{n} {name}" for name, n in shown.items())
+
+
+def _cluster_error(ray: Any, error: Any, item: Any, ends: int) -> Exception:
+    """Return the error to raise in place of one of Ray.
+
+    - ends: the number of worker processes that ended during the task.
     """
     known = ray.exceptions
-    try:
-        answer, raised = ray.get(reference)
-    except known.RayError as e:
-        error: Exception = e.cause if isinstance(e, known.RayTaskError) and isinstance(e.cause, Exception) else e
-        if isinstance(e, (known.WorkerCrashedError, known.OutOfMemoryError)):
-            ended = "memory ran out" if isinstance(e, known.OutOfMemoryError) else "a worker ended"
-            error = WorkerDied(f"{ended} {counted(attempts, 'time')} during the task {str(item)[:200]}; {ADVICE}")
-        elif isinstance(error, known.RayError) and not isinstance(error, known.RayTaskError):
-            error = _failed(item, error)  # a task was cancelled, or a node ended
-        if error is not e:
-            error.__cause__ = e
-        return error
-    if raised is None:
-        return bytes(answer)
-    error = cloudpickle.loads(raised)
+    if isinstance(error, known.RayTaskError) and isinstance(error.cause, Exception):
+        found: Exception = error.cause
+    else:
+        found = error
+    if isinstance(error, (known.WorkerCrashedError, known.OutOfMemoryError)):
+        ended = "memory ran out" if isinstance(error, known.OutOfMemoryError) else "a worker ended"
+        found = WorkerDied(f"{ended} {counted(ends, 'time')} during the task {str(item)[:200]}; {ADVICE}")
+    elif isinstance(found, known.RayError) and not isinstance(found, known.RayTaskError):
+        found = _failed(item, found)  # a task was cancelled, or a node ended
+    if found is not error:
+        found.__cause__ = error
+    return found
+
+
+def _task_error(raised: bytes) -> Exception:
+    """Return the error that a task raised, from its pickled form, with its cause."""
+    error: Exception = cloudpickle.loads(raised)
     error.__cause__ = getattr(error, "cause", None)
     return error
 

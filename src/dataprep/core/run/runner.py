@@ -64,7 +64,8 @@ class Runner(Protocol):
         """Yield `task(item)` for every item, in item order.
 
         Args:
-            task: the function to call; cloudpickle must be able to pickle the function, the items and the results.
+            task: the function to call; cloudpickle must be able to pickle the function, the items and the results. It
+                may have `memory_bytes`, the memory that it needs in addition to the usual memory of a worker.
             items: the arguments of the calls.
             label: the title of the progress bar; "" for no progress bar.
         """

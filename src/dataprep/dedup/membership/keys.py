@@ -222,6 +222,11 @@ class SetBits(Pass[int]):
     n_parts: int
     filters: tuple[str, ...]
 
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of a piece; see `Runner.map`."""
+        return self.piece
+
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write one segment per batch, a bit per key, and then the bits of piece number `item`, to the file `url`.
 
@@ -296,6 +301,11 @@ class LookUp(Pass[int]):
     joined: Joined
     filters: tuple[str, ...] = ()  # saved by earlier runs
     pieces: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of the filter; see `Runner.map`."""
+        return 0 if self.pieces else self.size.n_bytes
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write the ids, or SPANs, that were seen before to the file `url`, and `filter.bloom` into `out`.
