@@ -15,8 +15,9 @@ from dataprep.core.model.reader import Slice
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
-from dataprep.errors import CorruptShard, StaleOutput
+from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.forget.forget import forget
+from dataprep.history.repair import repair
 from dataprep.history.verify import verify
 from dataprep.store import receipts
 from dataprep.store.atomic import JOURNAL
@@ -64,18 +65,34 @@ def test_packed_receipts_of_an_earlier_result_or_of_fewer_parts_are_a_problem(tm
     now = place.read_bytes()
     assert damage(tmp_path / "out") == []
     place.write_bytes(data)
-    assert {(one.found, one.file.rpartition("/")[2][:10]) for one in damage(tmp_path / "out")} == {
-        ("is in no receipt", "part-00000")
-    }
+    earlier = "is not of this result: it states other documents than the manifest"
+    assert [(one.found, one.file) for one in damage(tmp_path / "out")] == [(earlier, "receipts/packed.ndjson")]
+    shard = next(place.parents[1].glob("data/part-00002*"))
+    whole = shard.read_bytes()
+    shard.write_bytes(b"x")
+    shutil.copytree(tmp_path / "out", tmp_path / "damaged")
+    with pytest.raises(PlanError, match="receipts was made before `dataprep forget` .*; nothing was removed; restore"):
+        repair(str(tmp_path / "out"), None, lambda: pytest.fail("other documents"))
+    same_bytes(tmp_path / "damaged", tmp_path / "out")
+    shard.write_bytes(whole)
     _, first, *others = now.split(b"\n")
-    place.write_bytes(b"\n".join([b"2", *others]))
-    assert [one.found for one in damage(tmp_path / "out")] == ["has no receipt of 1 part"]
-    place.write_bytes(b"\n".join([b"3", first[:-9], *others]))
-    shutil.copytree(tmp_path / "out", tmp_path / "before")
-    with pytest.raises(CorruptShard, match="packed.ndjson have changed since they were written; .*--repair"):
-        forget(str(tmp_path / "out"), [next(iter(open_dataset(str(tmp_path / "out"))))["id"]])
-    (tmp_path / "out" / ".dataprep-failure").unlink(missing_ok=True)
-    same_bytes(tmp_path / "before", tmp_path / "out")
+    id_ = next(iter(open_dataset(str(tmp_path / "out"))))["id"]
+    wrong = {b"\n".join([b"2", *others]): "has no receipt of 1 part", None: "is missing", data: earlier,
+             b"\n".join([b"4", first, first, *others]): "lines of it have changed since they were written",
+             b"\n".join([b"3", first[:-9], *others]): "lines of it have changed since they were written"}  # fmt: skip
+    for one, said in wrong.items():
+        place.unlink(missing_ok=True) if one is None else place.write_bytes(one)
+        assert [problem.found for problem in damage(tmp_path / "out")] == [said]
+        before = content(tmp_path / "out")
+        with pytest.raises(CorruptShard, match=r"receipts.*; `dataprep verify DIR --repair PIPELINE` restores it"):
+            forget(str(tmp_path / "out"), [id_])
+        assert content(tmp_path / "out") == before
+
+
+def content(out):
+    """Return {path: bytes} of a folder, without the record of a failure."""
+    found = (path for path in out.rglob("*") if path.is_file() and path.name not in (".dataprep-failure", JOURNAL))
+    return {path: path.read_bytes() for path in found}
 
 
 def damage(out):

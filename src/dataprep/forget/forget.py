@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import NO_IDS, Ids, union
 from dataprep.core.output import forget_list, lineage, owned
-from dataprep.core.output.layout import Folder
+from dataprep.core.output.layout import RECEIPTS, Folder
 from dataprep.core.output.state import TOKENS
 from dataprep.core.run.runner import Runner
-from dataprep.errors import PlanError, counted
+from dataprep.errors import CorruptShard, PlanError, counted
 from dataprep.history import review
 from dataprep.shown.notebook import block
 from dataprep.store import files, lease, receipts
@@ -119,8 +119,12 @@ def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[s
     ordered = plan.family.parents_first
     changed = [member for member in reversed(ordered) if member.kind != TOKENS and len(plan.gone[member.folder])]
     for folder in (folder for member in plan.lists for folder in member.datasets if len(plan.gone[folder])):
-        for url, record in folder.receipts().items():  # before anything is written: a damaged one may quote a document
+        found = folder.receipts()  # before anything is written: a damaged one may quote a document
+        for url, record in found.items():
             receipts.stated(record, url)
+        if folder.missing_receipts(found) or folder.unstated(found):
+            msg = f"{folder.path(RECEIPTS)} does not state all documents of the result; {receipts.RESTORES}"
+            raise CorruptShard(msg)
     for member, ids in plan.lists.items():  # before all else, so that a rerun obeys it
         forget_list.write_if_new(member.folder.url, ids)
     cleared = list(remove_work_files(plan.family, changed))

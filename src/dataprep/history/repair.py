@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from dataprep.core.output.layout import (
     home_of,
 )  # fmt: skip
 from dataprep.core.run.runner import Runner
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.search.index import is_index
 from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
@@ -84,6 +85,7 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     for folder in results.keys() - hiding:
         if not is_index(folder.url):
             _check_input(folder)
+            _check_forgotten(folder)
     kept = {}
     with lease.all_held({home_of_step(folder).url for folder in damaged}):
         for folder, problems in damaged.items():
@@ -147,6 +149,20 @@ def _states(folder: Folder, url: str, record: dict[str, Any] | None, paths: set[
         return False
     stated = [receipts.resolved(url, one["name"]) for one in record["files"]]
     return not paths.isdisjoint(one.removeprefix(f"{folder.url}/") for one in stated)
+
+
+def _check_forgotten(folder: Folder) -> None:
+    """Raise PlanError if the receipts lack the hash of a shard from which `forget` removed documents.
+
+    Keys depend on this hash: without it, Estimators would choose again, perhaps other documents.
+    """
+    unstated = []
+    with contextlib.suppress(DataprepError):  # a damaged manifest, whose receipts are not in doubt
+        unstated = folder.unstated(folder.receipts())
+    if any(shard.sealed for shard in unstated):
+        what = "was made before `dataprep forget` removed documents, or is damaged"
+        msg = f"{folder.path(RECEIPTS)} {what}; nothing was removed; restore this folder from a later copy"
+        raise PlanError(msg)
 
 
 def _check_input(folder: Folder) -> None:

@@ -35,7 +35,7 @@ from dataprep.core.output.layout import (
 from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
-from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
+from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe, Shard
 from dataprep.core.run import quarantine
 from dataprep.core.run.materialize import damaged_input
 from dataprep.core.run.runner import Runner, runner_of
@@ -57,6 +57,7 @@ AGAIN = (
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
+EARLIER = "is not of this result: it states other documents than the manifest"
 NOT_LISTED = "does not belong to the result: the manifest does not list it"
 NOT_HIDDEN = "belongs to another recipe, and may contain data that the result hides"
 REMOVE = "remove it, since other programs would read it as a part of the table"
@@ -250,10 +251,10 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     problems += [Problem(name, "is missing", AGAIN) for name in tables if not files.exists(folder.path(name))]
     missing = _missing_receipts(folder, manifest)
     problems += [Problem(name, NOT_LISTED, REMOVE) for name in _foreign(folder, {item.name for item in items})]
-    if not (problems or missing):  # receipts of an earlier result
-        shards = {one["name"] for record in folder.receipts().values() for one in (record or {}).get("shards", ())}
-        unstated = [*tables, *(one.name for one in manifest.shards if one.name not in shards and not folder.is_pruned)]
-        problems += [Problem(name, "is in no receipt", _again(folder)) for name in unstated]
+    if not any(problem.file.startswith(f"{RECEIPTS}/") for problem in (*problems, *missing)):
+        others = [_receipt_of(folder, one) for one in folder.unstated(folder.receipts())]
+        problems += [Problem(name, EARLIER, _again(folder)) for name in dict.fromkeys(others)]
+        problems += [Problem(name, "is in no receipt", _again(folder)) for name in tables if not (problems or missing)]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
         found = f"it states {counted(manifest.docs, 'document')}, but its shards have {n:,}"
@@ -270,13 +271,20 @@ def _foreign(folder: Folder, stated: set[str]) -> Iterator[str]:
         yield from (name for name in there if name not in stated)
 
 
+def _receipt_of(folder: Folder, shard: Shard) -> str:
+    """Return the path in a folder of the file that contains the receipt of the part with a shard."""
+    packed = files.join(RECEIPTS, receipts.PACKED)
+    if files.exists(folder.path(packed)):
+        return packed
+    return files.join(RECEIPTS, f"{files.name_of(shard.drops).partition('.')[0]}.json")
+
+
 def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
     """Return a problem for each missing receipt of a part, without which changes of its tables would not be noticed."""
     found = folder.receipts()
-    n = manifest.parts or 0
-    missing = [url for url in map(folder.receipt, range(n)) if url not in found]
+    missing = folder.missing_receipts(found)
     packed, lacks = folder.path(RECEIPTS, receipts.PACKED), "is missing"
-    if n > receipts.MOST_FILES and missing:
+    if (manifest.parts or 0) > receipts.MOST_FILES and missing:
         if files.exists(packed):
             lacks = f"has no receipt of {counted(len(missing), 'part')}"
         missing = [packed] if packed not in found else []  # whose damage is another problem

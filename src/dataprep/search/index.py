@@ -325,7 +325,7 @@ def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifes
 
 def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[IndexShard]:
     """Write all shards; yield their entries in the manifest."""
-    context_of(runner).prepare(docs, work.out)
+    context_of(runner).prepare(docs.part_urls, work.out)
     generation, key = work.recipe.generation, work.recipe.key
     name = SHARDS if generation == 1 else f"{SHARDS}.g{generation}"
     out = work.files.url(name)

@@ -18,7 +18,7 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..model.view import AGAIN, VIEW, shards_now
+from ..model.view import AGAIN, CHANGED, VIEW, shards_now
 from ..output.layout import Folder, home_of
 from ..output.state import OriginFile
 
@@ -72,7 +72,7 @@ def check_input(home: Folder) -> None:
 
 def _changed(home: Folder, url: str) -> ReadError:
     state = "has changed" if is_there(url) else "is missing"
-    return ReadError(f"this file {state}, from which the view {home.url} takes its documents; {AGAIN}", url)
+    return ReadError(CHANGED.format(state, home.url), url)
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:

@@ -108,6 +108,11 @@ class Dataset(Documents):
         return [part.work_key(self.fingerprints, self.hashes.fingerprint) for part in self.parts]
 
     @property
+    def part_urls(self) -> list[str]:
+        """The URL of the first file of each part that reads files."""
+        return [part.slices[0].url for part in self.parts if part.slices]
+
+    @property
     def tasks(self) -> list[Part]:
         """The parts, one per task, with `number` and `key` set, to be passed to a Runner's `map`."""
         self.check_here()

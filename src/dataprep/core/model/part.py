@@ -87,7 +87,7 @@ class Sealed(Reader):
                 yield from self._groups(parquet, piece, columns)
                 return
             own = parquet.read(use_threads=False)
-        for batch in view.documents(stated, own, piece.url, columns):
+        for batch in view.documents(stated, own, piece.url, columns, Sealed):
             yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
 
     def _groups(self, parquet: pq.ParquetFile, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
@@ -121,7 +121,7 @@ class Sealed(Reader):
             yield from rows_of_ids(url, ids, schema)
             return
         names = None if schema is None else schema.names
-        for batch in view.documents(stated, own, url, names, np.array(sorted(ids), np.uint64)):
+        for batch in view.documents(stated, own, url, names, Sealed, np.array(sorted(ids), np.uint64)):
             yield from batch.to_pylist()
 
 

@@ -7,6 +7,7 @@ paths of their files.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError, counted
-from dataprep.store import compress, files
+from dataprep.store import compress, files, hashes
 
 from ..output.layout import Folder, home_of
 from . import batch as B
@@ -27,6 +28,7 @@ from .reader import Reader, Slice, reader_of
 VIEW = "view"  # in place of the codec, in recipes
 KEY = b"dataprep.view"  # of the metadata
 AGAIN = "restore the input, or run the pipeline again"
+CHANGED = f"this file {{}}, from which the view {{}} takes its documents; {AGAIN}"
 
 
 def statement(slices: Sequence[Slice], given: Iterable[str]) -> str:
@@ -61,8 +63,9 @@ def shards_now(home: Folder | None) -> dict[str, str]:
 
 
 def documents(
-    stated: dict[str, Any], own: pa.Table, url: str, columns: Sequence[str] | None, only: Ids | None = None
-) -> Iterator[Batch]:
+    stated: dict[str, Any], own: pa.Table, url: str, columns: Sequence[str] | None, sealed: type[Reader],
+    only: Ids | None = None,
+) -> Iterator[Batch]:  # fmt: skip
     """Yield the documents of a shard of a view in batches.
 
     Args:
@@ -70,9 +73,10 @@ def documents(
         own: the rows of the shard.
         url: its URL.
         columns: the names of the columns to read; None: all.
+        sealed: the class of the reader of shards.
         only: the ids of the documents, ascending; None: all.
 
-    Raises ReadError if the input does not have one of the documents.
+    Raises ReadError if an input file has changed, or if the input does not have one of the documents.
     """
     schema, ids = from_text(stated["schema"]), own["id"].to_numpy()
     if only is not None:
@@ -84,7 +88,7 @@ def documents(
         yield B.empty(schema).select([name for name in wanted if name in schema.names])
         return
     added, left = rows[0], len(ids)
-    for batch in _input(url, stated, ids, wanted):
+    for batch in _input(url, stated, ids, wanted, sealed):
         at, there = B.find_sorted(ids, B.ids(batch))
         if there.any():
             found, beside = batch.filter(pa.array(there)), added.take(pa.array(at[there]))
@@ -98,10 +102,16 @@ def documents(
     raise ReadError(msg, url)
 
 
-def _input(url: str, stated: dict[str, Any], ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+def _input(
+    url: str, stated: dict[str, Any], ids: Ids, columns: Sequence[str], sealed: type[Reader]
+) -> Iterator[Batch]:
     """Yield the documents of the input from which a shard was made, or more, ids ascending."""
     failed: list[ReadError] = []
-    for reader, piece in _slices(url, stated, ids):
+    home = home_of(url) or Folder("")
+    for reader, piece in _slices(url, home, stated, ids):
+        is_later = not isinstance(reader, sealed) and _is_later(piece.url, url)
+        if is_later and hashes.fingerprint(piece.url) != piece.fingerprint:
+            raise ReadError(CHANGED.format("has changed", home.url), piece.url)
         flow = reader.narrowed(["id", *columns])(piece, Ledger("view", quiet=True))
         try:
             yield from compress.in_windows(compress.MAX_WINDOW_BYTES, flow)
@@ -111,8 +121,20 @@ def _input(url: str, stated: dict[str, Any], ids: Ids, columns: Sequence[str]) -
         raise failed[0]
 
 
-def _slices(url: str, stated: dict[str, Any], ids: Ids) -> Iterator[tuple[Reader, Slice]]:
-    home = home_of(url) or Folder("")
+def _is_later(url: str, shard: str) -> bool:
+    """Return whether an input file was changed or touched after the shard was written; remote files may have been.
+
+    Opening a view compares all dates: this is for changes since, without a hash of all the input for each shard.
+    """
+    if not (files.is_local(url) and files.is_local(shard)):
+        return True
+    try:
+        return os.stat(files.path_of(url)).st_mtime_ns > os.stat(files.path_of(shard)).st_mtime_ns
+    except OSError:  # the file is missing, which its reader states
+        return False
+
+
+def _slices(url: str, home: Folder, stated: dict[str, Any], ids: Ids) -> Iterator[tuple[Reader, Slice]]:
     origin = home.origin
     rows = {} if origin is None else {(row.file, row.fingerprint): row for row in origin.files}
     for file, start, stop, fingerprint in stated["slices"]:

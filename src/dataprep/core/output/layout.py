@@ -33,7 +33,7 @@ from dataprep.store import files, receipts
 from dataprep.store.place import found_again, here
 
 from . import state
-from .state import DATASET, GENERATION, MANIFESTS, TOKENS, AnyManifest, Manifest, Origin, Recipe, TokenManifest
+from .state import DATASET, GENERATION, MANIFESTS, TOKENS, AnyManifest, Manifest, Origin, Recipe, Shard, TokenManifest
 
 MANIFEST, RECIPE, ORIGIN, RUN = state.MANIFEST, state.RECIPE, state.ORIGIN, "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
@@ -250,6 +250,21 @@ class Folder:
     def receipts(self) -> dict[str, dict[str, Any] | None]:
         """Return {URL: content} of all receipts (records of finished work, one per part), as `receipts.all_in` does."""
         return receipts.all_in(self.path(RECEIPTS))
+
+    def missing_receipts(self, found: Mapping[str, Any]) -> list[str]:
+        """Return the URLs of the receipts of parts that are not in `found`, which `receipts` returned."""
+        parts = 0 if self.record is None else self.record.parts or 0
+        return [url for url in map(self.receipt, range(parts)) if url not in found]
+
+    def unstated(self, found: Mapping[str, dict[str, Any] | None]) -> list[Shard]:
+        """Return the shards of the manifest that no receipt in `found` states, or only with other documents.
+
+        They exist if a receipt is missing, or is a copy from before the result changed. A pruned folder has none.
+        """
+        rows = (one for record in found.values() for one in (record or {}).get("shards", ()))
+        stated = {(one["name"], one["content"], one.get("sealed")) for one in rows}
+        shards = () if self.is_pruned or self.record is None else self.record.shards
+        return [one for one in shards if (one.name, one.content, one.sealed) not in stated]
 
     @property
     def n_done(self) -> int:

@@ -67,15 +67,14 @@ class Context:
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
 
-    def prepare(self, read: Dataset | Sequence[str], out: str) -> None:
+    def prepare(self, urls: Sequence[str], out: str) -> None:
         """Let the Runner do its work before the first task, if it has any; see `Runner`.
 
-        - read: the documents, or URLs of files, that tasks read.
+        - urls: a file that each task reads.
         - out: the folder into which they write.
         """
         prepare = getattr(self.runner, "prepare", None)
         if prepare is not None and self.trial is None:
-            urls = [part.slices[0].url for part in read.parts if part.slices] if isinstance(read, Dataset) else read
             prepare(urls, out)
 
     @property

@@ -162,7 +162,7 @@ class Plan:
     def prepare(self, context: Context) -> None:
         """Save the hashes of the input files for later runs; prepare the Runner; compile kernels for many workers."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
-        context.prepare(self.docs, self.out)
+        context.prepare(self.docs.part_urls, self.out)
         if context.workers == 1:
             return
         for reader in dict.fromkeys(part.reader for part in self.docs.parts):

@@ -133,7 +133,7 @@ def _encode(
     if len(dropped):
         listed = files.join(work.out, FORGET_LIST)
         docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)
-    context_of(runner).prepare(docs, work.out)
+    context_of(runner).prepare(docs.part_urls, work.out)
     pieces = pieces_of(work)
     url, vocabulary = write_vocabulary(work, tok)
     task = EncodePart(
