@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import cloudpickle
 import numpy as np
@@ -16,8 +15,8 @@ import pyarrow as pa
 
 from dataprep.errors import DataprepError
 from dataprep.store import files
+from dataprep.unicode.kernel import numba_version
 
-NUMBA = version("numba")  # which compiles the kernels, and takes half a second to import
 SAME = "install the same versions there, or pass runtime_env="
 STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
@@ -28,7 +27,7 @@ def versions() -> dict[str, str]:
 
     python = ".".join(platform.python_version_tuple()[:2])
     named = {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
-    return {**named, "numba": NUMBA}
+    return {**named, "numba": numba_version()}
 
 
 def difference(theirs: dict[str, str]) -> str:
