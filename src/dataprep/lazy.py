@@ -1,10 +1,31 @@
-"""Names of a module that are defined elsewhere and load on first use, so that importing the module is fast."""
+"""Names that are defined elsewhere and load on first use, so that importing a module is fast.
+
+`compute` and `parquet` are pyarrow's modules, of which the first builds the docstrings of 300 functions when it loads.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+
+class _Module:
+    """A module that is imported when a name is first read from it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    from pyarrow import compute, parquet
+else:
+    compute, parquet = _Module("pyarrow.compute"), _Module("pyarrow.parquet")
+
+__all__ = ["by_name", "compute", "loader", "parquet"]
 
 
 def by_name(table: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,8 @@ from dataprep.core.model.stats import HIDDEN, Amount, StageStats
 from dataprep.core.run import seal
 from dataprep.core.run.seal import Flow, published, write_shard
 from dataprep.errors import PlanError
-from dataprep.store.parquet import FileWriter, compact
+from dataprep.store.parquet import compact
+from dataprep.store.parquet_writer import FileWriter
 
 
 class Hides(Stage):

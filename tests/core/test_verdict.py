@@ -15,7 +15,7 @@ import laws
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
-from dataprep.core.model.verdict import CutSpans, DropIds, check_min_remaining_chars
+from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
@@ -142,16 +142,6 @@ def test_a_broken_table_says_so(tmp_path, broken):
     stage = DropIds(verdicts=str(url), key="k", estimator="Twins")
     with pytest.raises(CorruptShard, match="as the verdict table that was written: "):
         list(stage(iter([laws.batch_of(["a"])]), None))
-
-
-@pytest.mark.parametrize("wrong", [-1, 1.5, "3", None])
-def test_what_must_be_left_is_a_number_of_characters(wrong):
-    """None or more of them."""
-    check_min_remaining_chars(0)
-    with pytest.raises(
-        PlanError, match=(f"^min_remaining_chars={wrong!r} must be a number of characters: an integer, 0 or more$")
-    ):
-        check_min_remaining_chars(wrong)
 
 
 def test_keys_of_verdicts_know_the_table_and_not_its_place():

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.core.model.tables import SPANS, VERDICTS, new_rows
-from dataprep.store.parquet import FileWriter, compact, sorted_rows
+from dataprep.store.parquet import compact, sorted_rows
+from dataprep.store.parquet_writer import FileWriter
 
 ids = st.integers(0, 2**64 - 1)
 places = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1))

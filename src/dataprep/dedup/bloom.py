@@ -12,7 +12,7 @@ import numpy as np
 
 from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_remaining_chars
+from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.context import reserve, trial_of
 from dataprep.core.run.passes import table_once
@@ -30,7 +30,7 @@ from dataprep.dedup.membership.keys import (
     ngram_keys,
 )
 from dataprep.dedup.spans.forms import FORMS
-from dataprep.errors import require
+from dataprep.errors import require, require_integer
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.unicode.words import SPLITS
@@ -118,7 +118,7 @@ class Bloom(Deduplication):
         require(self.normalize is None or self.unit != "ngram", f"normalize={self.normalize!r} {for_words}")
         splits = " or ".join(map(repr, SPLITS))
         require(self.word_split in SPLITS, f"word_split={self.word_split!r} must be {splits}")
-        check_min_remaining_chars(self.min_remaining_chars)
+        require_integer("min_remaining_chars", self.min_remaining_chars, 0)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
         self._check_memory()
 

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataprep.core.model.annotate import annotated
-from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_chars
-from dataprep.core.run.passes import table_once
-from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.chosen import ChosenTexts, check_pattern, columns_of, extra_columns
-from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import WholeText
 from dataprep.dedup.spans.forms import FORMS
 from dataprep.dedup.spans.units import DEFAULT_FORM, UNITS
-from dataprep.errors import require
+from dataprep.errors import require, require_integer
 from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.unicode.hashes import NORMAL_FORMS
 
 from .keep import Keep
 from .older import Deduplication, Joined
-from .spans import search
-from .warm import warm
+
+if TYPE_CHECKING:
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.verdict import Verdict
+    from dataprep.core.run.runner import Runner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +96,7 @@ class Exact(Deduplication):
             given = getattr(self, name)
             needless = f"{name}={given!r} must be left out for unit={self.unit!r}, which is cut out of the text"
             require(given is None or self.unit == "document", needless)
-        check_min_remaining_chars(self.min_remaining_chars)
+        require_integer("min_remaining_chars", self.min_remaining_chars, 0)
         self._check_memory()
 
     @property
@@ -139,6 +136,13 @@ class Exact(Deduplication):
         Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table from an earlier
         call is reused if it is still valid.
         """
+        from dataprep.core.model.annotate import annotated
+        from dataprep.core.model.verdict import CutSpans
+        from dataprep.core.run.passes import table_once
+
+        from .near.search import DuplicateSearch
+        from .spans import search
+
         given: dict[str, Any] = {"runner": runner, "out": out, "name": self.name, "key": self.key_for(docs)}
         if self.unit == "document":
             found = DuplicateSearch(
@@ -156,4 +160,6 @@ class Exact(Deduplication):
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
+        from .warm import warm
+
         warm(replace(self, keep="first", against=None).fit, self.columns or ())

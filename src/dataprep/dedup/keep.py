@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError, require
+from dataprep.lazy import compute as pc
 
 log = logging.getLogger("dataprep")
 

@@ -6,20 +6,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core.model.annotate import annotated
-from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import Verdict
-from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
 from dataprep.dedup.near.chosen import ChosenShingles, check_pattern, columns_of, extra_columns, without
-from dataprep.dedup.near.kept_index import LIMITS
-from dataprep.dedup.near.reuse import check
-from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
 from dataprep.dedup.near.tokens import Tokens
 from dataprep.errors import PlanError, need, require, require_integer
@@ -29,7 +22,11 @@ from dataprep.unicode.words import SPLITS
 
 from .keep import Keep
 from .older import Deduplication
-from .warm import warm
+
+if TYPE_CHECKING:
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.verdict import Verdict
+    from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
 
@@ -215,6 +212,9 @@ class MinHash(Deduplication):
         The values do not depend on the paths of these Datasets. Raises PlanError if their signatures were stored with
         other settings.
         """
+        from .near.kept_index import LIMITS
+        from .near.reuse import check
+
         older = self.older
         for old in older:
             check(old, self.sketch_key, self._settings_text())
@@ -236,6 +236,10 @@ class MinHash(Deduplication):
         Writes signatures and the table of documents to drop into the folder `out`. Files from an earlier call are
         reused if they are still valid.
         """
+        from dataprep.core.model.annotate import annotated
+
+        from .near.search import DuplicateSearch
+
         made, older = self.settings, self.sampled_older(runner)
         found = made.found(self.measure)
         if found < FEW:
@@ -255,6 +259,9 @@ class MinHash(Deduplication):
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
+        from .near.search import DuplicateSearch
+        from .warm import warm
+
         empty: dict[str, Any] = {"name": "", "reason": "", "key": "", "keep": Keep.parse("first")}
         search = partial(DuplicateSearch, sketch=self.sketch, **empty)
         warm(lambda docs, runner, out: search(docs=docs, runner=runner, out=out).find(), self.columns or ())

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.annotate import added_columns
-from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.tables import NOBODY, span_rows
-from dataprep.core.run.context import trial_of
-from dataprep.core.run.runner import Runner
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
+
+if TYPE_CHECKING:
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.run.runner import Runner
 
 MAX_FILES = 1 << (64 - B.POSITION_BITS)
 
@@ -44,6 +44,8 @@ class Older:
     @classmethod
     def open(cls, given: str) -> Older:
         """Open the folder `given`, which `against=` names. Raises PlanError if it is not a finished Dataset."""
+        from dataprep.core.model.dataset import open_dataset
+
         try:
             docs = open_dataset(given)
         except (ReadError, CorruptShard) as e:
@@ -88,6 +90,8 @@ class Deduplication(Estimator):
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
         """The columns that `annotate` adds, with their types."""
+        from dataprep.core.model.annotate import added_columns
+
         return added_columns(self.prefix, cuts=self.cuts)
 
     @property
@@ -123,6 +127,8 @@ class Deduplication(Estimator):
 
     def sampled_older(self, runner: Runner) -> tuple[Older, ...]:
         """Return the Datasets that `against=` names; if `runner` is a trial, a sample of each."""
+        from dataprep.core.run.context import trial_of
+
         trial = trial_of(runner)
         return tuple(replace(old, docs=trial.sample(old.docs)) for old in self.older) if trial else self.older
 

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataprep.core.model.annotate import annotated
-from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_chars
-from dataprep.core.run.passes import table_once
-from dataprep.core.run.runner import Runner
-from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, WriteCuts, write_cuts
-from dataprep.dedup.substrings.passes import (
-    CountHashes,
-    GatherRecords,
-    HashWindows,
-    MergeCounted,
-    MergeHashes,
-    MergeTexts,
-)
 from dataprep.dedup.substrings.repeats import CUTS
-from dataprep.errors import require
+from dataprep.errors import require, require_integer
 from dataprep.store import files
 from dataprep.store.key import key as key_of
 from dataprep.unicode.words import SPLITS
 
 from .older import Deduplication, Joined
-from .substrings import search, suffix_array
-from .warm import warm
+
+if TYPE_CHECKING:
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.verdict import Verdict
+    from dataprep.core.run.runner import Runner
 
 ENGINES = ("auto", "suffix_array", "windows")
 DEFAULT_WORDS = 50
 LEAST_BYTES, MOST = 4, 1 << 20
-PASSES = (
-    HashWindows, MergeHashes, CountHashes, MergeCounted, GatherRecords, MergeTexts, search.CompareRecords,
-    search.MergeRepeats, suffix_array.SortCorpus, SortRepeats, ShrinkRepeats, WriteCuts,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +74,7 @@ class SuffixArray(Deduplication):
         choices = (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES), ("word_split", self.word_split, SPLITS))
         for name, value, known in choices:
             require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
-        check_min_remaining_chars(self.min_remaining_chars)
+        require_integer("min_remaining_chars", self.min_remaining_chars, 0)
         self._check_memory()
 
     @property
@@ -126,15 +111,29 @@ class SuffixArray(Deduplication):
         Writes the table of the spans to cut into the folder `out`. A table from an earlier call is reused if it is
         still valid.
         """
+        from dataprep.core.model.annotate import annotated
+        from dataprep.core.model.verdict import CutSpans
+        from dataprep.core.run.passes import table_once
+
+        from .substrings import cut, passes, search, suffix_array
+
+        kinds = (
+            passes.HashWindows, passes.MergeHashes, passes.CountHashes, passes.MergeCounted, passes.GatherRecords,
+            passes.MergeTexts, search.CompareRecords, search.MergeRepeats, suffix_array.SortCorpus, cut.SortRepeats,
+            cut.ShrinkRepeats, cut.WriteCuts,
+        )  # fmt: skip
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
-        facts = table_once(url, key, lambda: self._find(docs, runner, out, url, key), PASSES)
-        cut = CutSpans(
+        facts = table_once(url, key, lambda: self._find(docs, runner, out, url, key), kinds)
+        spans = CutSpans(
             spans=url, key=key, estimator=self.name, min_remaining_chars=self.min_remaining_chars, facts=facts
         )
-        return annotated(cut, self.prefix)
+        return annotated(spans, self.prefix)
 
     def _find(self, docs: Dataset, runner: Runner, out: str, url: str, key: str) -> dict[str, Any]:
         """Write the table of spans; return the counts."""
+        from .substrings import search, suffix_array
+        from .substrings.cut import write_cuts
+
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
         words = self.word_split if self.min_bytes is None else ""
@@ -155,4 +154,6 @@ class SuffixArray(Deduplication):
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         width: dict[str, Any] = {"min_words": 5} if self.min_bytes is None else {"min_bytes": 20}
+        from .warm import warm
+
         warm(replace(self, **width, engine="windows", against=None).fit)

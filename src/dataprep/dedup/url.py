@@ -6,19 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.annotate import annotated
 from dataprep.core.model.batch import Batch
-from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import Verdict
-from dataprep.core.run.runner import Runner
-from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import EqualTexts
 from dataprep.errors import PlanError, need, require
 from dataprep.store.key import key
@@ -27,7 +22,11 @@ from dataprep.unicode.text import I64, U8, U64
 
 from .keep import Keep
 from .older import Deduplication
-from .warm import warm
+
+if TYPE_CHECKING:
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.verdict import Verdict
+    from dataprep.core.run.runner import Runner
 
 IGNORE = ("scheme", "www", "slash")
 # Parameters that identify a visitor or the referrer, not the page; `*` means any suffix.
@@ -215,6 +214,10 @@ class URLDedup(Deduplication):
         Writes the table of documents to drop into the folder `out`. A table from an earlier call is reused if it is
         still valid.
         """
+        from dataprep.core.model.annotate import annotated
+
+        from .near.search import DuplicateSearch
+
         keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
         found = DuplicateSearch(
@@ -226,4 +229,6 @@ class URLDedup(Deduplication):
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
+        from .warm import warm
+
         warm(replace(self, keep="first", against=None).fit, [self.column])

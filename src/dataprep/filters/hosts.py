@@ -12,7 +12,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
 from dataprep.core.model import batch as B
@@ -20,6 +19,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
 from dataprep.store import files
 from dataprep.unicode.hosts import host_name, in_unicode
 from dataprep.unicode.text import lowered

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset
@@ -23,6 +21,8 @@ from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
+from dataprep.lazy import parquet as pq
 from dataprep.store import files, receipts
 
 from .thresholds import given_fields

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model.score import number_or_null
 from dataprep.errors import PlanError, ReadError
+from dataprep.lazy import compute as pc
 from dataprep.store import files
 from dataprep.unicode.spaced import CHOICES
 from dataprep.unicode.text import SPACE, classes

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
 from dataprep.unicode.hosts import host_name
 
 # The authority as browsers find it (WHATWG, URL Standard): after `http:` with any slashes, or after two or more; up to

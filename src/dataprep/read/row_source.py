@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import xxhash
 
 from dataprep.core.model.dataset import Dataset
 from dataprep.errors import ReadError
+from dataprep.lazy import parquet as pq
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 

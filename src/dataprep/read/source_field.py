@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError, require
+from dataprep.lazy import compute as pc
 
 PREFIX = "field:"
 MAX_SOURCES = 10_000  # of one file; statistics, tables and reports have a row per source

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from dataprep.lazy import compute as pc
 
 DEPTH = 4  # levels of fields that are suggested
 

@@ -16,9 +16,9 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
+from dataprep.lazy import parquet as pq
 
 from . import files
 
@@ -27,16 +27,6 @@ POSITIONS = ("start", "end", "duplicate_of_start", "duplicate_of_end")  # column
 ENDS = b"last_ids"
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
-
-
-class FileWriter(pq.ParquetWriter):
-    """A Parquet writer that does not complete its file when the writer is garbage-collected.
-
-    pyarrow's own writer tries to do so even after an error and with a closed file, and then prints a traceback.
-    """
-
-    def __del__(self) -> None:
-        pass
 
 
 def compact(schema: pa.Schema) -> dict[str, Any]:
@@ -124,6 +114,8 @@ def _regrouped(tables: Iterable[pa.Table], n: int) -> Iterator[pa.Table]:
 
 def _write(f: Any, schema: pa.Schema, groups: Iterator[pa.Table]) -> int:
     """Write tables, each as one row group, and return the last id; 0 if there are no rows."""
+    from .parquet_writer import FileWriter
+
     last = 0
     with FileWriter(f, schema, **compact(schema)) as writer:
         for group in groups:

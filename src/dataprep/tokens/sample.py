@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import check_dataset
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
 
 from .split import SEED, Split, check_share, sample_rank
 

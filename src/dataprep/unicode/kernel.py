@@ -12,7 +12,6 @@ from __future__ import annotations
 import dis
 import functools
 import hashlib
-import importlib.metadata
 import os
 import sys
 import threading
@@ -138,12 +137,20 @@ def intrinsic(fn: Callable[..., Any]) -> Any:
     return Intrinsic(fn)
 
 
+@functools.cache
+def numba_version() -> str:
+    """Return the version of Numba, which compiles the kernels and takes half a second to import."""
+    from importlib.metadata import version
+
+    return version("numba")
+
+
 def kernel_hash(kernel: Any) -> str:
     """Return a hash, in hex, of everything on which the machine code of a kernel depends.
 
     The folder of the cached code has this name. Raises TypeError if the kernel reads a value that cannot be hashed.
     """
-    versions = f"{importlib.metadata.version('numba')} {sys.implementation.cache_tag}"
+    versions = f"{numba_version()} {sys.implementation.cache_tag}"
     digest = hashlib.blake2b(versions.encode(), digest_size=8)
     seen, waiting = {kernel}, [kernel]
     while waiting:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.errors import PlanError, ReadError, require
+from dataprep.lazy import compute as pc
 from dataprep.store import files
 from dataprep.store.hashes import Hashes
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError, require
+from dataprep.lazy import parquet as pq
 from dataprep.store import files
 
 from ..model import batch as B

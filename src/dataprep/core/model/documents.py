@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError, ReadError, StaleOutput, need, require
+from dataprep.lazy import parquet as pq
 from dataprep.shown.notebook import html_table, shown_in_notebooks, text
 from dataprep.store import compress, files
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
 from dataprep.store import files
 from dataprep.store.key import key
 
-from ..output.layout import VERDICTS as VERDICTS_FILE
-from ..run.runner import Runner
 from .batch import show_id
-from .dataset import Dataset
 from .stage import Declared, Stage
-from .tables import write_verdicts
-from .verdict import DropIds
+
+if TYPE_CHECKING:
+    from ..run.runner import Runner
+    from .dataset import Dataset
+    from .verdict import DropIds
 
 
 class Estimator(Declared):
@@ -63,7 +63,11 @@ class Estimator(Declared):
         Raises PlanError if an id or a reason is missing, if an id occurs twice, or if a document is a duplicate of
         itself.
         """
-        url = files.join(out, VERDICTS_FILE)
+        from ..output.layout import VERDICTS
+        from .tables import write_verdicts
+        from .verdict import DropIds
+
+        url = files.join(out, VERDICTS)
         write_verdicts(url, self._checked(rows))
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.errors import FunctionFailed, counted
+from dataprep.lazy import compute as pc
 from dataprep.store.parquet import sorted_rows
 from dataprep.store.ranks import mix
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
+from dataprep.lazy import parquet as pq
 from dataprep.store import compress, hashes
 from dataprep.store.key import key
-from dataprep.store.parquet import FileWriter
 from dataprep.store.place import check_here, here
 
 from ..output.layout import open_at_hand
@@ -303,6 +302,8 @@ class ShardWriter:
     """
 
     def __init__(self, f: Any, schema: pa.Schema, compression: str, of_view: str = "") -> None:
+        from dataprep.store.parquet_writer import FileWriter
+
         if of_view:
             schema, compression = view.stored_schema(schema, of_view), "zstd"
         self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]

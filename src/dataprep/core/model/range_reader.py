@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
+from dataprep.lazy import parquet as pq
 from dataprep.store import files
 from dataprep.store.parquet import parts_of
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dataprep.lazy import compute as pc
 from dataprep.store.place import check_here, files_named, here
 
-from ..output.audit import Search
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from ..output.audit import Search
 
 
 class Declared:

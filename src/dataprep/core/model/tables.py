@@ -19,15 +19,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, raise_if_short
+from dataprep.lazy import compute as pc
+from dataprep.lazy import parquet as pq
 from dataprep.store import files
 from dataprep.store.parquet import AnyRows, parts_of, sorted_rows, write_table
-
-from ..output.layout import Folder, at_hand
-from ..output.owned import discard
 
 DROPS = pa.schema(
     [
@@ -241,6 +238,8 @@ def write_rows(
                 yield rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
 
     if files.is_dir(url):  # the files of an earlier table
+        from ..output.owned import discard
+
         discard(url)
     write_table(url, schema, ordered(), VERDICT_ROWS, file_groups)
     return counted["rows"]
@@ -350,6 +349,8 @@ def checked(
     except (Replaced, Transient, ConnectionError, TimeoutError):  # not the fault of the file
         raise
     except (pa.ArrowException, OSError, DataprepError) as e:
+        from ..output.layout import at_hand
+
         raise_if_short(e)
         at_hand(url)
         state = str(e).rstrip(".") if files.exists(url) else "it is missing"
@@ -363,6 +364,8 @@ def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
 
     Raises CorruptShard, also inside the `with` block, if the file is missing or damaged, or lacks a required column.
     """
+    from ..output.layout import at_hand
+
     with checked(url), files.open_arrow(at_hand(url)) as f:
         file = pq.ParquetFile(f, page_checksum_verification=True)
         known_columns(file.schema_arrow, schema)
@@ -394,6 +397,8 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
 
     Raises CorruptShard if a table is missing or damaged.
     """
+    from ..output.layout import Folder, at_hand
+
     schema = SCHEMAS[kind]
     encoded = [field.name for field in schema if field.type == pa.string()]
     coded = [f.with_type(pa.dictionary(pa.int32(), f.type)) if f.name in encoded else f for f in schema]

@@ -18,9 +18,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError, counted, redacted
+from dataprep.lazy import parquet as pq
 from dataprep.store import files
 
 from ..output.layout import UNREAD as NAME

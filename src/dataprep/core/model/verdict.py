@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from dataprep.errors import PlanError
+from dataprep.lazy import compute as pc
 
 from . import batch as B
 from .batch import Batch
@@ -73,13 +72,6 @@ class DropIds(Verdict):
             if rows:
                 stats.drop(rows["id"], **{name: column for name, column in rows.items() if name != "id"})
             yield batch.filter(pc.invert(pc.is_in(batch.column("id"), rows["id"]))) if rows else batch
-
-
-def check_min_remaining_chars(min_remaining_chars: Any) -> None:
-    """Raise PlanError if `min_remaining_chars` is not an integer of at least 0."""
-    if not isinstance(min_remaining_chars, int) or min_remaining_chars < 0:
-        msg = f"min_remaining_chars={min_remaining_chars!r} must be a number of characters: an integer, 0 or more"
-        raise PlanError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError, counted
+from dataprep.lazy import parquet as pq
 from dataprep.store import compress, files, hashes
 
 from ..output.layout import Folder, home_of

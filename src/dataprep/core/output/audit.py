@@ -12,16 +12,17 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import Leak
+from dataprep.lazy import parquet as pq
 from dataprep.store import files, lease
 
-from ..run.runner import Runner
+if TYPE_CHECKING:
+    from ..run.runner import Runner
 
 log = logging.getLogger("dataprep")
 

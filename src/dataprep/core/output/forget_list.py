@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-import pyarrow.parquet as pq
 import xxhash
 
 from dataprep.errors import StaleOutput
+from dataprep.lazy import parquet as pq
 from dataprep.store import files
 from dataprep.store.key import key
 

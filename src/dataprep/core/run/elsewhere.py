@@ -9,7 +9,6 @@ import platform
 import sys
 import uuid
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -20,12 +19,12 @@ import pyarrow as pa
 from dataprep.errors import DataprepError, ReadError
 from dataprep.store import files, lease
 from dataprep.store.claims import listed
+from dataprep.unicode.kernel import numba_version
 
 NO_KERNELS = (
     "no compiled kernels, so that each process compiles them in its first tasks, which takes minutes; run `make setup` "
     "there, or install a wheel that `make wheel` built"
 )
-NUMBA = version("numba")  # which compiles the kernels, and takes half a second to import
 SAME = "install the same versions there, or pass runtime_env="
 STDLIB = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # in `sys.path` behind the user's own folders
 
@@ -36,7 +35,7 @@ def versions() -> dict[str, str]:
 
     python = ".".join(platform.python_version_tuple()[:2])
     named = {"dataprep": __version__, "python": python, "numpy": np.__version__, "pyarrow": pa.__version__}
-    return {**named, "numba": NUMBA}
+    return {**named, "numba": numba_version()}
 
 
 def difference(theirs: dict[str, str]) -> str:

@@ -9,8 +9,8 @@ from itertools import accumulate, chain
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dataprep.lazy import compute as pc
 from dataprep.store import files, parquet, receipts
 from dataprep.store.key import key as key_of
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import xxhash
 
+from dataprep.lazy import parquet as pq
 from dataprep.store import files, receipts
 from dataprep.store.background import Background
 from dataprep.store.parquet import compact, sorted_rows

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from dataprep.errors import ReadError
+from dataprep.lazy import parquet as pq
 from dataprep.store import compress, files, hashes
 
 from ..model import batch as B

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.part import Part
 from dataprep.core.run.passes import Pass
 from dataprep.errors import need
+from dataprep.lazy import compute as pc
 from dataprep.store import files
 from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, write_spill

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError, require
+from dataprep.lazy import compute as pc
 from dataprep.unicode.hashes import mix64, normal_form, shingle_hashes
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.shingles import simplified

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
@@ -22,6 +21,7 @@ from dataprep.core.model.score import ScoredFilter
 from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError, require
 from dataprep.filters.preset_folder import CLASSIFIER, file_of, open_preset
+from dataprep.lazy import compute as pc
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.language_tags import known_as
 from dataprep.unicode.text import ALPHA, I64, U8, U16, classes, code_point, whole_points

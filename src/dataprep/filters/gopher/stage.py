@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
@@ -26,6 +25,7 @@ from dataprep.filters.thresholds import (
     tuple_of_words,
 )
 from dataprep.filters.word_lists import STOP_WORDS
+from dataprep.lazy import compute as pc
 from dataprep.unicode.language_tags import known_as
 from dataprep.unicode.spaced import CHOICES, spaced, word_classes
 from dataprep.unicode.text import I64, IN_WORD, lowered

@@ -16,11 +16,11 @@ from textwrap import shorten
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.reader import Slice
+from dataprep.lazy import compute as pc
 from dataprep.read.trust import LimitedReader
 
 KINDS = (
