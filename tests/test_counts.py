@@ -90,7 +90,8 @@ class Cost(NamedTuple):
 
 
 ARROW = "numpy pyarrow"
-PARQUET = f"{ARROW} concurrent.futures.process pyarrow.compute pyarrow.parquet"
+RUNNERS = f"{ARROW} concurrent.futures.process"
+PARQUET = f"{RUNNERS} pyarrow.compute pyarrow.parquet"
 RUN = f"{PARQUET} llvmlite"
 STAGES = ("C4", "Exact", "Gopher", "MinHash", "PII", "RefinedWeb", "SuffixArray", "URLDedup")
 SHOWN = "as_json listed options wording"  # modules of `dataprep.cli`
@@ -101,7 +102,7 @@ TABLE = {
     "help": (COMMAND.format("'--help'"), Cost("typer.rich_utils rich.console", {}, 0, "listed wording")),
     "import": ("import dataprep", Cost("", {}, 0, "")),
     "stages": (f"import dataprep as dp; {', '.join(map('dp.{}'.format, STAGES))}", Cost(ARROW, {}, 0, "")),
-    "read": (READ + "list(docs.batches())", Cost(RUN, {"input": 1}, 1, "")),
+    "read": (READ + "list(docs.batches())", Cost(f"{RUNNERS} llvmlite pyarrow.compute", {"input": 1}, 1, "")),
     "Exact": (
         READ + "dp.Pipeline(dp.Exact()).run(docs, out=PLACE + '/OUT')",
         Cost(RUN, {"input": 4}, 9, ""),
@@ -122,7 +123,7 @@ TABLE = {
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",
         Cost(f"{RUN} tiktoken tokenizers", {"input": 4}, 8, ""),
     ),
-    "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{PARQUET} rich.console", {}, 0, f"{SHOWN} status")),
+    "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{RUNNERS} rich.console", {}, 0, f"{SHOWN} status")),
     "inspect": (
         COMMAND.format("'inspect', PLACE + '/made'"),
         Cost(f"{PARQUET} rich.console", {"saved": 1}, 0, f"{SHOWN} look"),

@@ -334,7 +334,7 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
         theirs = {**real, "numpy": "1.0"} if (node, wrong) == ("far", "versions") else theirs
         disk = {"out": "none", "other": "disk"}.get(wrong, "out") if node == "far" else "out"
         read = "none" if (node, wrong) == ("far", "read") else needs.read
-        monkeypatch.setattr(ray_runner, "has_any", lambda: (node, wrong) != ("far", "kernels"))
+        monkeypatch.setattr("dataprep.unicode.machine_code.has_any", lambda: (node, wrong) != ("far", "kernels"))
         return ray_runner._asked(theirs, path, folder, needs._replace(out=str(tmp_path / disk), read=read))
 
     def remote(num_cpus, max_retries):

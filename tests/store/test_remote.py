@@ -459,6 +459,7 @@ def test_the_process_of_a_run_asks_little_for_each_part():
 
 @pytest.mark.parametrize("name", ["a[1]", "a*", "a?"])
 def test_a_name_is_no_pattern_when_files_are_removed_or_moved(name):
+    """The files that a name with * or [ would match as a pattern remain."""
     home = "memory://no-pattern"
     others = {f"{home}/{other}/x": b"of another" for other in ("a1", "ab", "a")}
     for url, data in {**others, f"{home}/{name}/x": b"1", f"{home}/{name}/y": b"2"}.items():

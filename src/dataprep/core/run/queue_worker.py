@@ -20,7 +20,6 @@ from dataprep.store import files
 from dataprep.store.claims import Heartbeats, Watch, check_store, claim, listed
 from dataprep.store.remote import NETWORK
 from dataprep.store.stopping import clean_end
-from dataprep.unicode.machine_code import has_any
 
 from .crashes import ATTEMPTS
 from .elsewhere import NO_KERNELS, Needs, difference
@@ -50,6 +49,8 @@ def serve(queue: str, *, memory: int | str | None = None, idle: float | None = N
 
     Raises PlanError if `memory` is less than a child takes, or if the queue is in a store without conditional writes.
     """
+    from dataprep.unicode.machine_code import has_any  # with llvmlite
+
     queue = queue_folder(queue)
     at_once(Local(1, memory=memory))  # before a task is taken, which would fail
     check_store(queue)

@@ -22,7 +22,6 @@ from dataprep.errors import PlanError, ReadError, WorkerDied, counted, need, por
 from dataprep.store import files
 from dataprep.store.place import here
 from dataprep.store.progress import track
-from dataprep.unicode.machine_code import has_any
 
 from ..model.process import kept
 from .crashes import ATTEMPTS
@@ -258,6 +257,8 @@ def _asked(theirs: dict[str, str], path: list[str], folder: str, needs: Needs) -
 
     - theirs, path, folder: as in `_work_elsewhere`.
     """
+    from dataprep.unicode.machine_code import has_any  # with llvmlite
+
     differ = difference(theirs)
     return f"has {differ}; {SAME}" if differ else needs.objection(path, folder), has_any()
 
