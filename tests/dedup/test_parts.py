@@ -32,7 +32,7 @@ from dataprep.dedup.older import Joined
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.spans.gaps import close_up
 from dataprep.dedup.spans.passes import by_place
-from dataprep.dedup.substrings import cut
+from dataprep.dedup.substrings import cut, passes
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
@@ -158,6 +158,25 @@ def test_groups_of_repeats(groups):
     assert sum(map(len, split)) == 400
     for found, low, high in zip(split, groups, [*groups[1:], 10**9], strict=True):
         assert ((found[:, 0] >= low) & (found[:, 0] < high)).all()
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [0, 9, 9, 0, 9], [30], [4, 4, 4, 25, 5, 10, 1, 0, 11, 4, 0]])
+def test_small_parts_share_a_group(monkeypatch, sizes):
+    """Each group has at most ten bytes; each part knows those that its documents are in, a document per byte."""
+    monkeypatch.setattr(passes, "GROUP_BYTES", 10)
+    ends = np.cumsum(sizes, dtype=np.int64).tolist()
+    parts = [(list(range(end - n, end, 10)), n) for end, n in zip(ends, sizes, strict=True)]
+    groups, found = cut.groups_of(parts)
+    assert groups.tolist() == sorted({0, *groups.tolist()})
+    assert len(groups) == len(found) == 0 or np.diff([*groups.tolist(), sum(sizes)]).max() <= 10
+    assert all(first in {first for some, _ in parts for first in some} for first in groups.tolist()[1:])
+    for end, n, (firsts, before) in zip(ends, sizes, found, strict=True):
+        assert firsts == tuple(groups[before : before + len(firsts)].tolist())
+        for id_ in range(end - n, end):
+            group = int(np.searchsorted(groups, id_, "right")) - 1
+            assert before <= group < before + len(firsts)
+    if len(sizes) > 9:
+        assert groups.tolist() == [0, 8, 12, 22, 32, 42, 52, 53, 63]
 
 
 def test_choosing_bands():

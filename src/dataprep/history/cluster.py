@@ -110,10 +110,11 @@ class Wave:
 
 
 class _Sizes(NamedTuple):
-    """The bytes of candidates, the records of windows, and the vectors, of a whole input; 0 if there are none."""
+    """The bytes of candidates, the records and the text of windows, and the vectors, of a whole input, or 0."""
 
     candidates: int
     records: int
+    windowed: int
     vectors: int
 
 
@@ -135,7 +136,8 @@ def graph(passes: Sequence[TriedPass], parts: int, times: float, n_bytes: int) -
     known = [one for one in passes if not type(one.task).__name__.startswith("Merge")]
     known = [one for one in known if not type(one.task).__name__.startswith("Write")]
     found = {type(one.task).__name__: one.counts for one in known}
-    wanted = ("FindComponents", "cost"), ("HashWindows", "records"), ("EmbedDocuments", "vectors")
+    of_windows = ("HashWindows", "records"), ("HashWindows", "bytes")
+    wanted = ("FindComponents", "cost"), *of_windows, ("EmbedDocuments", "vectors")
     sizes = _Sizes(*(round(found.get(name, {}).get(count, 0) * times) for name, count in wanted))
     candidates = round(found.get("FindComponents", {}).get("candidates", 0) * times)
     tasks = [_tasks(one, parts, times, n_bytes, sizes) for one in known]
@@ -201,7 +203,10 @@ def _tasks(one: TriedPass, parts: int, times: float, n_bytes: int, sizes: _Sizes
     elif name == "CompareRecords":
         found = 1 + int(one.task.n_bytes * times) // windows.PARTITION_BYTES + one.tasks - one.task.n_shared
     elif name == "SortRepeats":
-        found = parts * max(1, -(-n_bytes // parts // windows.GROUP_BYTES))
+        each = max(1, sizes.windowed // parts)
+        found = parts * -(-each // windows.GROUP_BYTES)
+        if each <= windows.GROUP_BYTES:
+            found = -(-parts // (windows.GROUP_BYTES // each))
     elif name == "DecideClusters":
         found = decide.n_partitions(sizes.vectors, one.task.dim)
     return found
