@@ -162,7 +162,7 @@ def _check_forgotten(folder: Folder) -> None:
     unstated = []
     with contextlib.suppress(DataprepError):  # a damaged manifest, whose receipts are not in doubt
         unstated = folder.unstated(folder.receipts())
-    if any(shard.sealed for shard in unstated):
+    if folder.is_settled and any(shard.sealed for shard in unstated):
         what = "was made before `dataprep forget` removed documents, or is damaged"
         msg = f"{folder.path(RECEIPTS)} {what}; nothing was removed; restore this folder from a later copy"
         raise PlanError(msg)

@@ -294,8 +294,7 @@ def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
 
 def _again(folder: Folder) -> str:
     """Return what restores the receipts of a result: they may still be among the files of its run."""
-    begun = folder.unfinished.recipe
-    return STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
+    return AGAIN if folder.is_settled else STOPPED
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
