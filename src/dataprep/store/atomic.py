@@ -117,7 +117,8 @@ def _writable(path: str) -> Iterator[None]:
     except OSError as e:
         if e.errno in FULL:
             raise
-        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or change its permissions"
+        do = "remove it" if e.errno == errno.EEXIST else "change its permissions"
+        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or {do}"
         raise DataprepError(msg) from e
 
 
