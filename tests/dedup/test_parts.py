@@ -30,7 +30,7 @@ from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.dedup.spans.gaps import close_up
+from dataprep.dedup.spans.gaps import REPEAT, close_up
 from dataprep.dedup.spans.passes import by_place
 from dataprep.dedup.substrings import cut, passes
 from dataprep.dedup.suffix_array import SuffixArray
@@ -298,7 +298,7 @@ def test_counts_of_a_search_that_finds_nothing(dataset, tmp_path):
 def test_a_repeat_with_white_space_on_both_sides(text):
     """The spans of one repeat are in order, touch each other, and cover it and at most one gap but at an end."""
     at = text.index("x")
-    repeat = np.zeros(1, SPAN)
+    repeat = np.zeros(1, REPEAT)
     repeat["start"], repeat["end"] = at, at + 1
     spans, undecided = close_up(repeat, B.make([0], [text], "s"), strips=True, final=True)
     assert not len(undecided)
@@ -325,7 +325,7 @@ def test_texts_close_up_where_repeats_are_cut(seed):
         texts.append(text)
         cuts.append(chosen)
     fields = ("id", "start", "end", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
-    given = np.zeros(len(repeats), SPAN)
+    given = np.zeros(len(repeats), REPEAT)
     for name, column in zip(fields, zip(*repeats, strict=True), strict=True):
         given[name] = column
     batch = B.make(list(range(60)), texts, "s")
