@@ -163,7 +163,7 @@ class SaveKeys(Pass[Part]):
         The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
-        with spill_to(url, len(SECTIONS), synced=False) as spill:
+        with spill_to(url, len(SECTIONS)) as spill:
             for batch in item.batches(["id", "text"]):
                 found = self.units.of(batch)
                 hyperloglog.observe(registers, found["keys"])
