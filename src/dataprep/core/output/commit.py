@@ -157,7 +157,8 @@ class Work(Generic[T]):
             folder = Folder(self.out)
             gone = [*_stale(folder, manifest), MANIFEST, RECIPE, RECEIPTS]
             check(self.out, gone + _steps_but(folder, self.recipe.keeps))
-            check_leases(self.out)  # again, since it may have taken long
+        owned.sync_written(self.out, [UNFINISHED, STEPS])
+        check_leases(self.out)  # again, since this may have taken long
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
         _settle(self.out)
@@ -293,6 +294,8 @@ class Output(Generic[T]):
 
         Returns the folders of earlier results whose finished parts may be kept.
         """
+        if not self.nested:
+            owned.add_lost(self.url)
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun, recipe = folder.recipe, folder.unfinished.recipe, self._recipe(wanted)
         if not self.nested:
@@ -441,12 +444,14 @@ def _settle_receipts(folder: Folder, begun: Folder) -> None:
     settled = {files.name_of(url): _settled(record) for url, record in every.items() if record is not None}
     if is_packed and new:
         receipts.pack(folder.path(RECEIPTS), {name: one for name, one in settled.items() if name in (wanted or ())})
+    moves = []
     for url in () if is_packed else new:
         name = files.name_of(url)
         if name in settled and settled[name] != every[url]:
             files.write_state(folder.path(RECEIPTS, name), settled[name])
         elif name in settled:
-            owned.move((url, folder.path(RECEIPTS, name)))
+            moves.append((url, folder.path(RECEIPTS, name)))
+    owned.move(*moves)
     if wanted is not None:
         names = set(files.listdir(folder.path(RECEIPTS))) - ({receipts.PACKED} if is_packed else wanted)
         owned.remove(folder.url, [files.join(RECEIPTS, name) for name in names])

@@ -49,8 +49,8 @@ log = logging.getLogger("dataprep")
 GROUP_BYTES = 32 << 20  # verdicts of a group of parts, if all candidates are dropped; they are ordered at once
 MAX_GROUPS = 256  # sections of the many files of verdicts
 TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts, WriteVerdicts)
-GATHERED = (GatherCandidates.folder, MergeGathered.folder)
-INDEX = ("index.json", KEYS, HashDocuments.folder, *GATHERED)
+GATHERED = (GatherCandidates, MergeGathered)
+INDEX = ("index.json", KEYS, HashDocuments.folder)
 FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "skipped", "dropped")
 
 
@@ -101,8 +101,9 @@ class DuplicateSearch:
             facts: further entries for the stage's statistics.
         """
         url = files.join(self.out, "verdicts.parquet")
-        found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
-        for name in INDEX if not self.index else () if self.keeps_candidates else GATHERED:
+        passes = TEMPORARY if self.index and self.keeps_candidates else (*TEMPORARY, *GATHERED)
+        found = table_once(url, self.key, lambda: self._find(url), passes)
+        for name in () if self.index else INDEX:
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(

@@ -87,7 +87,7 @@ class HashUnits(Pass[Part]):
                 place_by_section(records, self.partitions, at, by_section)
             return [Divided(by_section, cuts)]
 
-        with spill_to(url, self.sections, synced=False) as spill:
+        with spill_to(url, self.sections) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
         return {"firsts": firsts, **counts}
 
@@ -193,7 +193,7 @@ class MatchUnits(Pass[int]):
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
         firsts = all_sections([self.firsts], 0, UNIT)
-        with spill_to(url, len(firsts), synced=False) as spill:
+        with spill_to(url, len(firsts)) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
                 spill.write(by_segment(self._round(item, number, rounds, seen, facts), firsts))
@@ -384,7 +384,7 @@ class CutRepeats(Pass[PartToCut]):
         Returns {"rows": number of REPEATs, "spans": number of ranges that they cover, "bytes": number of bytes cut}.
         """
         n_rows, n_spans, n_bytes = 0, 0, 0
-        with spill_to(url, 1, synced=False) as spill:
+        with spill_to(url, 1) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
