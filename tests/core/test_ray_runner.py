@@ -397,6 +397,7 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
+    (tmp_path / "out" / f"{elsewhere.PROBE}0123456789ab.tmp").touch()  # of a process that was killed as it was asked
     with lease.held(plan.out):
         if says:
             with pytest.raises(PlanError, match=f"^the Ray node far {says}"):
