@@ -350,7 +350,7 @@ def denied(url):
      ("other", "has another folder .*; pass an out that all machines see"), ("kernels", ""),
      ("read", "has no file none; pass files that all machines see$"),
      ("size", "cannot read the input .*a.jsonl: not for you; ask$"),
-     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""),
+     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""), ("dies", ""),
      ("bare", r"cannot run dataprep \(of the task\); install the same versions there, or pass runtime_env=$")],
 )  # fmt: skip
 def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, caplog, wrong, says):
@@ -363,6 +363,8 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
         asked.append(node)
         if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
+        if node == "far" and wrong == "dies":  # and is still said to be alive
+            raise NodeDied
         if node == "far" and wrong == "bare":
             raise TaskError(None)
         if (node, wrong) == ("far", "size"):
@@ -395,6 +397,7 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
+    (tmp_path / "out" / f"{elsewhere.PROBE}0123456789ab.tmp").touch()  # of a process that was killed as it was asked
     with lease.held(plan.out):
         if says:
             with pytest.raises(PlanError, match=f"^the Ray node far {says}"):

@@ -257,7 +257,7 @@ class _Sent:
     def _again(self, index: int, error: Exception) -> bool:
         """Return whether an error means that an item is sent again: its worker or node was lost, and not too often."""
         known = self.ray.exceptions
-        if isinstance(error, (known.NodeDiedError, known.LocalRayletDiedError, known.ObjectLostError)):
+        if _means_lost_node(self.ray, error):
             if self.runner.preempted == "retry":
                 log.warning("a Ray node was lost during the task %.200s, which is repeated", self.items[index])
                 return True
@@ -308,12 +308,18 @@ def _answer(ray: Any, node: dict[str, Any], reference: Any) -> tuple[str, bool]:
         why, has_kernels = ray.get(reference, timeout=ANSWER)
         return str(why), bool(has_kernels)
     except ray.exceptions.RayError as e:
-        if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
+        if _means_lost_node(ray, e) or node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:
             return "", True
         said = str(e).strip().splitlines()[-1]
         if isinstance(e, ray.exceptions.RayTaskError):  # dataprep, or what it imports, is missing there
             return f"cannot run dataprep ({said}); {SAME}", True
         return f"does not answer ({type(e).__name__}: {said}); check the cluster", True
+
+
+def _means_lost_node(ray: Any, error: Exception) -> bool:
+    """Return whether Ray raises an error because a node was lost, which `ray.nodes` may not state yet."""
+    known = ray.exceptions
+    return isinstance(error, (known.NodeDiedError, known.LocalRayletDiedError, known.ObjectLostError))
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:
