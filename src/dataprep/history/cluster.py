@@ -67,24 +67,29 @@ LOST_SECONDS = 60.0  # until a lost worker's task is taken over
 WAIT_SECONDS = 0.1  # until a free worker finds a task
 READ_BYTES = 8 << 20  # of a request for a part of a large file
 MERGE_SECONDS = 2.5e-9  # per byte that is merged
+JOIN_SECONDS = 3.4e-8  # per document of which duplicates are joined, if the sample is too small to show it
 ROW_SECONDS = 2e-7  # per row of a table of decisions that is written
 KEY_BYTES = 36  # of memory per key that is matched
 SPREAD = 0.19  # of the logarithms of the times of equal tasks
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
 COSTS: dict[str, dict[str, Cost]] = {
-    "CutRepeats": {"opens": (1.0, 1.0), "requests": (5.254, 3.446)},
+    "CompareRecords": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
+    "CountHashes": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
+    "CutRepeats": {"opens": (1.0, 1.0), "requests": (5.245, 3.455)},
     "FindComponents": {"opens": (0.6154, 2.385), "requests": (5.154, 6.846)},
     "GatherCandidates": {"opens": (7.0, 0.0), "requests": (25.0, 0.0)},
+    "GatherRecords": {"opens": (1.0, 1.0), "requests": (5.207, 3.896)},
     "HashDocuments": {"opens": (1.0, 0.0), "requests": (9.0, 0.0)},
     "HashUnits": {"opens": (1.0, 0.0), "requests": (5.0, 0.0)},
+    "HashWindows": {"opens": (1.0, 0.0), "requests": (5.0, 0.0)},
     "MatchKeys": {"opens": (0.0, 1.0), "requests": (0.0, 5.5)},
     "MatchUnits": {"opens": (1.0, 2.0), "requests": (7.0, 7.0)},
-    "MergeGathered": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
     "MergeHashed": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
     "MergeKeys": {"opens": (0.0, 2.0), "requests": (0.0, 7.06)},
     "Seal": {"opens": (2.0, 0.0), "requests": (9.86, 0.0)},
+    "SortRepeats": {"opens": (0.0, 1.0), "requests": (3.015, 3.985)},
     "VerifyPartition": {"opens": (0.0, 2.0), "requests": (4.136, 5.886)},
-    "driver": {"opens": (48.89, 10.81), "requests": (251.3, 44.47), "seconds": (0.03294, 0.001643)},
+    "driver": {"opens": (49.89, 10.81), "requests": (265.3, 44.47), "seconds": (0.02245, 0.002058)},
 }
 
 
@@ -247,7 +252,7 @@ def _line(points: Sequence[tuple[float, float]], *, through_0: bool) -> Cost:
 def total(costs: Mapping[str, Mapping[str, Cost]], waves: Sequence[Wave], count: str) -> float:
     """Return what all tasks of `waves` open, request, read or take.
 
-    Passes without fitted costs count as others of their kind.
+    Passes without fitted costs count as others of their kind: those that merge files or write tables as MergeHashed.
     """
     found = 0.0
     for wave in waves:
@@ -359,6 +364,8 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
             moved += 0 if wave.rows else 2 * shuffled
         else:
             seconds, shuffled = wave.of.seconds * times, wave.of.written * times
+            if wave.name == "FindComponents":
+                seconds = max(seconds, JOIN_SECONDS * wave.of.task.n_docs * times)
             if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
                 shuffled = keys * times
             moved += 2 * shuffled + (n_bytes if wave.reads else 0)
