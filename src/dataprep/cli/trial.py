@@ -205,7 +205,8 @@ def dry_run(
             if changes.stats.name.startswith(STAGE):
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
-    read = f"all {decimal(tried)}" if tried >= whole else f"{decimal(tried)} of about {decimal(whole)}"
+    of_all = f", of about {decimal(whole)}" if decimal(tried) != decimal(whole) else ""
+    read = f"all {decimal(tried)}" if tried >= whole else f"a sample of {decimal(tried)}{of_all}"
     console.print(f"\n[dim]{LEGEND}[/]", highlight=False)
     console.print(f"[dim]dry run on {read} of text: {end}[/]", highlight=False)
 

@@ -58,6 +58,8 @@ log = logging.getLogger("dataprep")
 
 T = TypeVar("T")
 Check = Callable[[str, Sequence[str]], None]
+FOR_DATASETS = ".huggingface.yaml"  # where `datasets.load_dataset(OUT)` finds the documents beside other files
+LAYOUT = b"configs:\n- config_name: default\n  data_files: data/*.parquet\n"
 TABLES = (DATA, DROPS, CUTS)
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
 
@@ -388,6 +390,9 @@ def _swap_in(out: str) -> None:
     owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
     if manifest is not None and manifest.origin and files.exists(begun.path(ORIGIN)):
         owned.move((begun.path(ORIGIN), files.join(out, manifest.origin)))
+    at = files.join(out, FOR_DATASETS)
+    if manifest is not None and manifest.kind == DATASET and f"/{STEPS}/" not in out and not files.exists(at):
+        files.write_bytes(at, LAYOUT)
     owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
 
 
