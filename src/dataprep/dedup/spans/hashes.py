@@ -124,7 +124,7 @@ def _hashed(a: Int, b: Int, data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int]
 
 
 @kernel(_nrt=False)
-def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[int, int, int, int]:
+def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[Int, Int, Int, Int]:
     """Hash a text of any characters and length; return the hashes, the last bytes, and the length in characters.
 
     - out: uint8[2 * PIECE + 64].
@@ -168,8 +168,8 @@ def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[int, int
 
 
 @kernel(inline="always")
-def _is_space(data: U8, i: int) -> bool:
-    """Return whether `strip` must look at byte `i`: whether it may belong to white space other than a blank."""
+def _may_be_space(data: U8, i: Int) -> Int:
+    """Return whether byte `i`, which is not a blank, may belong to white space, so that `strip` must look at it."""
     return data[i] <= 0x20 or data[i] >= 0x80
 
 
@@ -184,7 +184,7 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
             from_ += 1
         while from_ < to and data[to - 1] == 0x20:
             to -= 1
-        if from_ < to and (_is_space(data, from_) or _is_space(data, to - 1)):
+        if from_ < to and (_may_be_space(data, from_) or _may_be_space(data, to - 1)):
             from_, to = strip(data, from_, to, form.classes)
         is_blank = from_ == to
         from_, to = (from_, to) if form.strips else (start[u], end[u])
