@@ -133,10 +133,11 @@ def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[Int, Int
     a, b, i, end = np.uint64(SEED_A), np.uint64(SEED_B), np.uint64(start), np.uint64(stop)
     k, length, blank = front, np.uint64(0), np.uint64(form.gaps)
     while i < end:
-        begin, until = k, min(end, i + np.uint64(PIECE))
-        i, k, blank = _write(data, i, until, form.bytes, out, k, blank)
-        length += k - begin
-        if i < until:
+        if data[i] < 0x80:
+            begin = k
+            i, k, blank = _write(data, i, min(end, i + np.uint64(PIECE)), form.bytes, out, k, blank)
+            length += k - begin
+        else:
             c, size = code_point(data, np.int64(i))
             entry = np.uint64(entries[c])
             if entry & np.uint64(FINAL) and final_sigma(data, np.int64(i), start, stop, form.classes):
