@@ -124,7 +124,7 @@ def _hashed(a: Int, b: Int, data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int]
 
 
 @kernel(_nrt=False)
-def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[int, int, int, int]:
+def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[Int, Int, Int, Int]:
     """Hash a text of any characters and length; return the hashes, the last bytes, and the length in characters.
 
     - out: uint8[2 * PIECE + 64].
@@ -133,10 +133,11 @@ def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[int, int
     a, b, i, end = np.uint64(SEED_A), np.uint64(SEED_B), np.uint64(start), np.uint64(stop)
     k, length, blank = front, np.uint64(0), np.uint64(form.gaps)
     while i < end:
-        begin, until = k, min(end, i + np.uint64(PIECE))
-        i, k, blank = _write(data, i, until, form.bytes, out, k, blank)
-        length += k - begin
-        if i < until:
+        if data[i] < 0x80:
+            begin = k
+            i, k, blank = _write(data, i, min(end, i + np.uint64(PIECE)), form.bytes, out, k, blank)
+            length += k - begin
+        else:
             c, size = code_point(data, np.int64(i))
             entry = np.uint64(entries[c])
             if entry & np.uint64(FINAL) and final_sigma(data, np.int64(i), start, stop, form.classes):
@@ -168,8 +169,8 @@ def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[int, int
 
 
 @kernel(inline="always")
-def _is_space(data: U8, i: int) -> bool:
-    """Return whether `strip` must look at byte `i`: whether it may belong to white space other than a blank."""
+def _may_be_space(data: U8, i: Int) -> Int:
+    """Return whether byte `i`, which is not a blank, may belong to white space, so that `strip` must look at it."""
     return data[i] <= 0x20 or data[i] >= 0x80
 
 
@@ -184,7 +185,7 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
             from_ += 1
         while from_ < to and data[to - 1] == 0x20:
             to -= 1
-        if from_ < to and (_is_space(data, from_) or _is_space(data, to - 1)):
+        if from_ < to and (_may_be_space(data, from_) or _may_be_space(data, to - 1)):
             from_, to = strip(data, from_, to, form.classes)
         is_blank = from_ == to
         from_, to = (from_, to) if form.strips else (start[u], end[u])
