@@ -30,6 +30,7 @@ from dataprep.core.run.runner import Runner
 from dataprep.dedup.keep import Keep, unreadable_values
 from dataprep.dedup.older import Older
 from dataprep.store import files, receipts
+from dataprep.store.background import Background
 from dataprep.store.key import key as key_of
 from dataprep.store.shuffle import ShuffleFiles
 
@@ -140,7 +141,11 @@ class DuplicateSearch:
         n_sections = min(n_groups, MAX_GROUPS)
         given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
         verify = VerifyPartition(self.out, self.key, *given, drops_all)
-        decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
+        kept = [*INDEX, *(one.folder for one in GATHERED if self.keeps_candidates)] if self.index else []
+        with Background("sync") as background:  # so that `table_once` finds them on disk
+            background.call(owned.sync_written, self.out, kept)
+            decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
+            background.wait()
         found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_sections)
         found = merged(self.runner, found, MergeVerdicts, self.out, self.key, f"{self.name}: merge verdicts")
         label = f"{self.name}: divide verdicts"
