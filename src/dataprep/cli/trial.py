@@ -92,6 +92,7 @@ def plan(
         times = map(duration, (cost.seconds / workers, cost.cpu_seconds))
         table.add_row(cost.step, f"{cost.n_passes}", *sizes, *times, f"{cost.peak_bytes / 1e6:,.0f}")
     console.print(table)
+    console.print("the times leave out the start of the command, about half a second", highlight=False)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES
