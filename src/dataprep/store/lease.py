@@ -88,12 +88,16 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     - anywhere: whether to skip the check that results may be written into the folder.
 
     Raises InUse if another process or thread holds the lease, PlanError if results may not be written into the folder
-    (see `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
+    (see `check_place`), or if its URL would be read as a pattern, NewerFormat if a newer dataprep wrote into it, and
+    DataprepError if it cannot be written.
     """
     newer.refuse(folder)
     if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
+        if sign := next((c for c in folder if c in "*?["), None):
+            msg = f"{folder} has {sign}, which makes the URL a pattern when it is read; choose another folder as out"
+            raise PlanError(msg)
         with held_there(folder, NAME, STALE) as check, clean_end(folder), _or_taken(check), leased(folder, check):
             yield
         return
