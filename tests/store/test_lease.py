@@ -3,6 +3,7 @@
 import contextlib
 import datetime as dt
 import errno
+import functools
 import inspect
 import os
 import re
@@ -15,12 +16,14 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 
+import cloudpickle
 import orjson
 import pytest
 
 import dataprep as dp
+from dataprep.core.run import runner
 from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
 from dataprep.store import atomic, claims, failure, files, lease, remote_lease
@@ -318,6 +321,25 @@ def test_a_job_whose_folder_was_taken_makes_nothing(tmp_path, monkeypatch, job):
     with pytest.raises(InUse, match="^another process on host there took .*out over while this one was suspended"):
         JOBS[job](tmp_path, Path(out))
     assert content(out) == before
+
+
+def test_a_worker_makes_no_file_in_a_folder_that_was_taken(tmp_path):
+    """Its task brings the leases of the process that sent it; a lease that was released stops nothing."""
+    out, sent = tmp_path / "out", SimpleNamespace(executor=SimpleNamespace(submit=lambda *given: given))
+    writes = cloudpickle.dumps(functools.partial(files.write_bytes, data=b"new"))
+    with held(str(out)):
+        run, *given = runner._submit(sent, writes, str(out / "a"), None)
+        mine = (out / NAME).read_bytes()
+    out.mkdir()
+    (out / NAME).write_bytes(b'{"pid": 1, "host": "there", "boot": ""}')
+    with pytest.raises(InUse, match="^another process on host there took .*/out over while this one was suspended"):
+        run(*given)
+    assert os.listdir(out) == [NAME]
+    for lease_ in (mine, None):
+        (out / NAME).unlink() if lease_ is None else (out / NAME).write_bytes(lease_)
+        run(*given)
+        assert (out / "a").read_bytes() == b"new"
+        (out / "a").unlink()
 
 
 def test_the_table_has_every_function_that_writes():

@@ -29,7 +29,7 @@ from dataprep.core.run import runner
 from dataprep.core.run.runner import Serial
 from dataprep.errors import DataprepError, NotInstalled, PlanError, ReadError, Transient
 from dataprep.pipeline_file import execute
-from dataprep.store import files, hashes, parquet, receipts, remote
+from dataprep.store import files, hashes, lease, parquet, receipts, remote
 from fixtures.counted import Counted, many_parts
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
@@ -470,6 +470,15 @@ def test_a_name_is_no_pattern_when_files_are_removed_or_moved(name):
     files.remove(f"{home}/{name}")
     assert {url: files.read(url) for url in files.expand(home)} == others
     files.remove(home)
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a*", "a?/b"])
+def test_a_pattern_is_no_folder_of_results(name):
+    """A result whose URL is a pattern could not be read or replaced; the run stops before it writes."""
+    url = f"memory://pattern-as-out/{name}"
+    with pytest.raises(PlanError, match=f"{re.escape(url)} has .*makes the URL a pattern"), lease.held(url):
+        pass
+    assert files.expand("memory://pattern-as-out") == []
 
 
 def of_client(name, module, **more):

@@ -91,6 +91,11 @@ def check_leases(path: str) -> None:
             check()
 
 
+def leased_folders() -> list[str]:
+    """Return the local folders whose leases this process holds."""
+    return [folder for folder, process, _ in _LEASES[:] if process == os.getpid() and is_path(folder)]
+
+
 def _place(url: str) -> str:
     path = url.removeprefix("file://")
     return os.path.abspath(path) if is_path(path) else path

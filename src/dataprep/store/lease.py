@@ -18,13 +18,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from dataprep.errors import DataprepError, InUse, PlanError, taken
 
 from . import failure, newer
-from .atomic import full_disk_said, leased
+from .atomic import full_disk_said, leased, leased_folders
 from .stopping import clean_end
 
 try:
@@ -88,12 +88,16 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     - anywhere: whether to skip the check that results may be written into the folder.
 
     Raises InUse if another process or thread holds the lease, PlanError if results may not be written into the folder
-    (see `check_place`), NewerFormat if a newer dataprep wrote into it, and DataprepError if it cannot be written.
+    (see `check_place`), or if its URL would be read as a pattern, NewerFormat if a newer dataprep wrote into it, and
+    DataprepError if it cannot be written.
     """
     newer.refuse(folder)
     if _is_remote(folder):
         from .remote_lease import held_there  # with what reads URLs, which the trainer does not need
 
+        if sign := next((c for c in folder if c in "*?["), None):
+            msg = f"{folder} has {sign}, which makes the URL a pattern when it is read; choose another folder as out"
+            raise PlanError(msg)
         with held_there(folder, NAME, STALE) as check, clean_end(folder), _or_taken(check), leased(folder, check):
             yield
         return
@@ -128,6 +132,35 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
             for new in made:
                 os.rmdir(new)  # unless something was written
         os.close(descriptor)
+
+
+def for_workers() -> tuple[list[str], dict[str, str | int]]:
+    """Return the local folders whose leases this process holds, and what these state, for its workers."""
+    return leased_folders(), _this_process()
+
+
+@contextlib.contextmanager
+def worked_for(folders: Iterable[str], holder: Mapping[str, str | int]) -> Iterator[None]:
+    """Make no file in `folders` inside the `with` block, in a worker process, once their leases state another holder.
+
+    - folders, holder: as `for_workers` returned them in the process that sent the task.
+    """
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(leased(folder, functools.partial(_check_holder, folder, holder)))
+        yield
+
+
+def _check_holder(folder: str, holder: Mapping[str, str | int]) -> None:
+    """Raise InUse if the lease of a folder states another process; one that was released is not there."""
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY)
+        try:
+            stated = _holder(descriptor)
+        finally:
+            os.close(descriptor)
+        if stated != holder:
+            raise taken(folder.rstrip("/"), stated.get("host"))
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import cloudpickle
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
+from dataprep.store import lease
 from dataprep.store.allocator import keep_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
@@ -299,7 +300,7 @@ def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future
     """Return the future of a task. Raises BrokenProcessPool if a worker died, even while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
-            return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here())
+            return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here(), lease.for_workers())
     except OSError as e:
         if getattr(pool.executor, "_broken", False):  # the pool's other thread closed the pipes of the new process
             raise BrokenProcessPool(str(e)) from e
@@ -318,19 +319,21 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
     return _attempt(task, item, attempt + 1)
 
 
-def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
+def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "", leases: Any = ((), {})) -> bytes:
     """Run a task in a worker process, in the working folder of the program that sent it; return the result.
 
     Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not unpickle,
     which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is
     raised as FunctionFailed.
+
+    - leases: those of the program, as `lease.for_workers` returns them.
     """
     try:
         keep_freed_memory()
         if folder and folder != here():
             os.chdir(folder)
         work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
-        with timed(timeout):
+        with lease.worked_for(*leases), timed(timeout):
             return bytes(cloudpickle.dumps(_attempt(work, given)))
     except KeyboardInterrupt:
         raise
