@@ -70,7 +70,8 @@ MERGE_SECONDS = 2.5e-9  # per byte that is merged
 JOIN_SECONDS = 3.4e-8  # per document of which duplicates are joined, if the sample is too small to show it
 ROW_SECONDS = 2e-7  # per row of a table of decisions that is written
 KEY_BYTES = 36  # of memory per key that is matched
-SPREAD = 0.19  # of the logarithms of the times of equal tasks
+SPREAD = 0.16  # of the logarithms of the times of equal tasks
+WAITS = 250, 2.0  # requests of the controlling process that wait for each other, and further ones per part, on S3
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
 COSTS: dict[str, dict[str, Cost]] = {
     "CompareRecords": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
@@ -89,7 +90,7 @@ COSTS: dict[str, dict[str, Cost]] = {
     "Seal": {"opens": (2.0, 0.0), "requests": (9.86, 0.0)},
     "SortRepeats": {"opens": (0.0, 1.0), "requests": (3.015, 3.985)},
     "VerifyPartition": {"opens": (0.0, 2.0), "requests": (4.136, 5.886)},
-    "driver": {"opens": (49.89, 10.81), "requests": (265.3, 44.47), "seconds": (0.02245, 0.002058)},
+    "driver": {"opens": (9.0, 5.1), "requests": (174.6, 27.04), "seconds": (0.0156, 0.002307)},
 }
 
 
@@ -353,7 +354,7 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     driver = [Wave("driver", 1, parts)]
     by_tasks = ROW_SECONDS * sum(wave.rows for wave in waves)  # in the sample, between the passes
     alone = max(0.0, found.between * n_bytes - by_tasks) + total(COSTS, driver, "seconds")
-    alone += cluster.latency * total(COSTS, driver, "requests")
+    alone += cluster.latency * (WAITS[0] + WAITS[1] * parts)
     elapsed = work = alone
     moved, memory, joins, shuffled = 0.0, float(found.peak_bytes), 0.0, 0.0
     keys = sum(16 * one.task.source.n_docs * one.last.bands[1] for one in found.passes if _is(one, "MatchKeys"))
