@@ -12,6 +12,7 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.function import Map
 from dataprep.core.model.part import Sealed, ShardWriter
 from dataprep.core.model.reader import Slice
+from dataprep.core.output.layout import Folder
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
@@ -87,6 +88,26 @@ def test_packed_receipts_of_an_earlier_result_or_of_fewer_parts_are_a_problem(tm
         with pytest.raises(CorruptShard, match=r"receipts.*; `dataprep verify DIR --repair PIPELINE` restores it"):
             forget(str(tmp_path / "out"), [id_])
         assert content(tmp_path / "out") == before
+
+
+def test_receipts_that_quote_a_forgotten_document_are_a_problem(tmp_path, made):
+    """They are a copy from before it was forgotten; repairing removes the quotation and nothing else."""
+    out = tmp_path / "out"
+    shutil.copytree(made / "out", out)
+    place, kept = out / "receipts" / "packed.ndjson", {row["id"] for row in open_dataset(str(out))}
+    stats = [stage for record in Folder(str(out)).receipts().values() for stage in record["stats"]]
+    quoted = {int(e["id"]) for stage in stats for some in stage["examples"].values() for e in some} - kept
+    before = place.read_bytes()
+    forget(str(out), [min(quoted)])
+    without = content(out)
+    assert damage(out) == []
+    place.write_bytes(before)
+    said = "quotes a document that was forgotten, so it is a copy from before that"
+    assert [(one.found, one.file) for one in damage(out)] == [(said, "receipts/packed.ndjson")]
+    repair(str(out), None, lambda: None)
+    assert damage(out) == []
+    assert content(out).keys() == without.keys()
+    assert [p for p, data in content(out).items() if data != without[p] and p != place] == []
 
 
 def content(out):

@@ -216,8 +216,13 @@ def test_a_queue_without_workers_is_said(job, tmp_path, monkeypatch, caplog):
     files.write_bytes(job.at("refused", "host-7"), b"host-7 has no folder")
     told = set()
     for _ in range(2):
-        queue_runner._Attended(str(tmp_path), job, told).look()
+        attended = queue_runner._Attended(str(tmp_path), job, told)
+        attended.look()
     assert caplog.messages == ["a worker takes no tasks: host-7 has no folder"]
+    files.write_bytes(job.at("refused", "host-7"), b"host-7 has no file")  # when it looked again
+    attended.next = 0.0
+    attended.look()
+    assert caplog.messages[1:] == ["a worker takes no tasks: host-7 has no file"]
     files.remove(str(tmp_path / "workers" / "host-7"))
     queue_runner._Attended(str(tmp_path), job, set()).look()
     assert f"no process takes tasks from {tmp_path}; start some: dataprep work {tmp_path}" in caplog.text

@@ -25,7 +25,7 @@ from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.model.view import KEY as VIEWED
 from dataprep.core.output import owned
 from dataprep.core.output.commit import Work
-from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.forget_list import REASON, remove_quotations, without_examples
 from dataprep.core.output.layout import (
     DATA,
     PART_FILES,
@@ -73,7 +73,7 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
             _add_drops(folder, table, work.files.url(numbered(table, generation)), gone)
             new_name = numbered(table, generation)
             shards = [replace(shard, drops=new_name) if shard.drops == table else shard for shard in shards]
-    stats = _without_examples(old.stats, ids)
+    stats = without_examples(old.stats, ids)
     new = replace(
         old, forgotten=work.recipe.forgotten, generation=generation, shards=tuple(shards),
         docs=sum(shard.docs for shard in shards), bytes=sum(shard.bytes for shard in shards),
@@ -94,16 +94,10 @@ def remove_examples(folder: Folder, ids: Ids, forgotten: str | None) -> None:
     - forgotten: the hash of all ids on the folder's list, which the records state.
     """
     owned.remove(folder.url, [DATA, UNFINISHED, REPLACED])
-    old = {url: Receipt.of(receipts.stated(record, url), url) for url, record in folder.receipts().items()}
-    new = {url: replace(one, stats=_without_examples(one.stats, ids)) for url, one in old.items()}
-    if files.exists(folder.path(RECEIPTS, receipts.PACKED)):
-        receipts.pack(folder.path(RECEIPTS), {files.name_of(url): one.record() for url, one in new.items()})
-    else:
-        for url in (url for url in new if new[url] != old[url]):
-            new[url].save(url)
+    remove_quotations(folder, ids)
     record = folder.record
     assert record is not None, "it was pruned"
-    replace(record, stats=_without_examples(record.stats, ids), forgotten=forgotten).save(folder.path(PRUNED))
+    replace(record, stats=without_examples(record.stats, ids), forgotten=forgotten).save(folder.path(PRUNED))
     if (recipe := folder.recipe) is not None:
         replace(recipe, forgotten=forgotten).save(folder.path(RECIPE))
 
@@ -174,21 +168,6 @@ def _add_drops(folder: Folder, name: str, new: str, ids: Ids) -> None:
     write_table(new, pa.concat_tables([table, pa.Table.from_batches([rows])]))
 
 
-def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
-    """Return statistics without examples of the documents, which quote their texts."""
-    forgotten = set(ids.tolist())
-    new = []
-    for stage in stats:
-        others = {why: [e for e in found if int(e["id"]) not in forgotten] for why, found in stage["examples"].items()}
-        cuts = {
-            rule: of | {"examples": [e for e in of["examples"] if int(e["id"]) not in forgotten]}
-            for rule, of in stage.get("cuts", {}).items()
-        }
-        without = {"examples": {why: found for why, found in others.items() if found}}
-        new.append(stage | without | ({"cuts": cuts} if "cuts" in stage else {}))
-    return new
-
-
 def _with_forgotten(stats: list[dict[str, Any]], removed: Removed) -> list[dict[str, Any]]:
     """Return statistics with the removed documents in a last stage; empty statistics stay empty."""
     if not stats:
@@ -215,7 +194,7 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
         receipt = Receipt.of(receipts.stated(record, url), url)
         shards = tuple(_written(one, now.get(one.name)) for one in receipt.shards)
         made = tuple(_stored(work, one, names) for one in receipt.files)
-        changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
+        changed = replace(receipt, shards=shards, files=made, stats=without_examples(receipt.stats, ids))
         if changed != receipt:
             changed.save(work.unfinished.path(RECEIPTS, files.name_of(url)))
 

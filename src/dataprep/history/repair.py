@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dataprep.core.output import owned
+from dataprep.core.output import forget_list, owned
 from dataprep.core.output.layout import (
     CUTS,
     DATA,
@@ -27,7 +27,7 @@ from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import STOPPED, Problem
 
-from .verify import A_FOLDER, JSON_STATE, REMOVE_IT, origin_url, verify
+from .verify import A_FOLDER, JSON_STATE, QUOTES, REMOVE_IT, origin_url, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -57,7 +57,8 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
     parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete. The next search
     rebuilds the files of an index. From a folder that hides its input, a tokenizer, a preset and a folder of several
     results, nothing else is removed, because the call that makes them compares them with receipts. Damaged lines of a
-    journal (list of created files) are replaced by the entries of receipts. Afterwards, run the same pipeline again: it
+    journal (list of created files) are replaced by the entries of receipts, and quotations of forgotten documents are
+    removed from receipts. Afterwards, run the same pipeline again: it
     regenerates the missing files, and reuses the other files.
 
     - runner: the Runner that reads the files.
@@ -78,7 +79,8 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     """
     damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
     results = {
-        folder: [p for p in problems if p.file not in STATE and p.do != STOPPED] for folder, problems in damaged.items()
+        folder: [p for p in problems if p.file not in STATE and p.do != STOPPED and p.found != QUOTES]
+        for folder, problems in damaged.items()
     }
     results = {at: some for at, some in results.items() if some and (at.kind or at.is_pruned or is_index(at.url))}
     hiding = {folder for folder in results if _hides_input(folder)}
@@ -97,6 +99,8 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
                 files.remove(folder.path(name))
             if JOURNAL in files_of_state:
                 owned.begin(folder.url)
+            if any(problem.found == QUOTES for problem in problems):
+                forget_list.remove_quotations(folder)
         for folder, problems in results.items():
             names = {problem.file for problem in problems}
             if is_index(folder.url):  # the next search makes again what is missing

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.model.view import VIEW
-from dataprep.core.output import owned
+from dataprep.core.output import forget_list, owned
 from dataprep.core.output.layout import (
     CUTS,
     DATA,
@@ -59,6 +59,7 @@ ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which re
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 A_FOLDER, REMOVE_IT = "is a folder, but the result needs a file there", "remove it, then repair the result"
 EARLIER = "is not of this result: it states other documents than the manifest"
+QUOTES = "quotes a document that was forgotten, so it is a copy from before that"
 NOT_LISTED = "does not belong to the result: the manifest does not list it"
 NOT_HIDDEN = "belongs to another recipe, and may contain data that the result hides"
 REMOVE = "remove it, since other programs would read it as a part of the table"
@@ -253,8 +254,10 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     missing = _missing_receipts(folder, manifest)
     problems += [Problem(name, NOT_LISTED, REMOVE) for name in _foreign(folder, {item.name for item in items})]
     if not any(problem.file.startswith(f"{RECEIPTS}/") for problem in (*problems, *missing)):
-        others = [_receipt_of(folder, one) for one in folder.unstated(folder.receipts())]
-        problems += [Problem(name, EARLIER, _again(folder)) for name in dict.fromkeys(others)]
+        others = dict.fromkeys(_receipt_of(folder, one) for one in folder.unstated(folder.receipts()))
+        problems += [Problem(name, EARLIER, _again(folder)) for name in others]
+        quoting = [] if others else forget_list.quoting(folder)
+        problems += [Problem(url.removeprefix(f"{folder.url}/"), QUOTES, AGAIN) for url in quoting]
         problems += [Problem(name, "is in no receipt", _again(folder)) for name in tables if not (problems or missing)]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:

@@ -9,19 +9,21 @@ applied list.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xxhash
 
 from dataprep.errors import StaleOutput
 from dataprep.lazy import parquet as pq
-from dataprep.store import files
+from dataprep.store import files, receipts
 from dataprep.store.key import key
 
 from ..model.batch import NO_IDS, POSITION_BITS, Ids
 from ..model.tables import VERDICTS, new_rows, write_rows
-from .layout import FORGET_LIST
-from .state import INDEX
+from .layout import FORGET_LIST, RECEIPTS, STEPS, Folder
+from .state import INDEX, Receipt
 
 REASON = "forgotten"  # in drop tables
 
@@ -73,3 +75,44 @@ def stale(out: str, kind: str) -> StaleOutput:
     way = f"run `dataprep forget {out}`, which removes them from it, or run again with replace=True"
     way = "build it again with replace=True" if kind == INDEX else way
     return StaleOutput(f"documents that {out} may contain were forgotten since it was made: {way}")
+
+
+def quoting(folder: Folder) -> list[str]:
+    """Return the URLs of receipts that quote documents on the forget list of the run; that of PACKED for its lines."""
+    ids = listed(folder.url.partition(f"/{STEPS}/")[0])
+    if not len(ids):
+        return []
+    packed = folder.path(RECEIPTS, receipts.PACKED)
+    stats = {url: [] if one is None else one.get("stats", []) for url, one in folder.receipts().items()}
+    found = [url for url, of_part in stats.items() if of_part != without_examples(of_part, ids)]
+    return [packed] if found and files.exists(packed) else found
+
+
+def remove_quotations(folder: Folder, ids: Ids | None = None) -> None:
+    """Remove quotations of documents from the receipts of a folder, whose lines must be whole.
+
+    - ids: the documents' ids; None: those on the forget list of the run.
+    """
+    ids = listed(folder.url.partition(f"/{STEPS}/")[0]) if ids is None else ids
+    old = {url: Receipt.of(receipts.stated(record, url), url) for url, record in folder.receipts().items()}
+    new = {url: replace(one, stats=without_examples(one.stats, ids)) for url, one in old.items()}
+    if files.exists(folder.path(RECEIPTS, receipts.PACKED)):
+        receipts.pack(folder.path(RECEIPTS), {files.name_of(url): one.record() for url, one in new.items()})
+    else:
+        for url in (url for url in new if new[url] != old[url]):
+            new[url].save(url)
+
+
+def without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
+    """Return statistics without examples of the documents, which quote their texts."""
+    forgotten = set(ids.tolist())
+    new = []
+    for stage in stats:
+        others = {why: [e for e in found if int(e["id"]) not in forgotten] for why, found in stage["examples"].items()}
+        cuts = {
+            rule: of | {"examples": [e for e in of["examples"] if int(e["id"]) not in forgotten]}
+            for rule, of in stage.get("cuts", {}).items()
+        }
+        without = {"examples": {why: found for why, found in others.items() if found}}
+        new.append(stage | without | ({"cuts": cuts} if "cuts" in stage else {}))
+    return new

@@ -149,7 +149,7 @@ class _Attended:
         self.queue, self.job, self.told = queue, job, told
         self.watch = Watch()
         self.warn_at = time.monotonic() + ALONE
-        self.refused = set[str]()  # names of workers
+        self.refused: dict[str, object] = {}  # names of workers, with what `listed` states of their reasons
         self.next, self.every = 0.0, LOOK if files.is_local(queue) else LOOK_THERE
 
     def look(self) -> None:
@@ -162,9 +162,10 @@ class _Attended:
         if is_over(found):
             msg = f"the job {self.job.url} was removed while this process was unresponsive; run again"
             raise WorkerDied(msg)
-        for name in listed(self.job.at("refused")) if "refused" in found else ():
-            if name not in self.refused:
-                self.refused.add(name)
+        refused = listed(self.job.at("refused")) if "refused" in found else {}
+        for name, state in refused.items():
+            if state is None or state != self.refused.get(name):  # None: a local file, which may have changed
+                self.refused[name] = state
                 why = files.read(self.job.at("refused", name)).decode()
                 if why not in self.told:  # for an earlier pass
                     self.told.add(why)
