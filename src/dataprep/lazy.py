@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 import importlib
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 
-class _Module:
+class _Module(types.ModuleType):
     """A module that is imported when a name is first read from it."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        return getattr(importlib.import_module(self.__name__), name)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # cloudpickle may send it with a function that names it
+        return importlib.import_module, (self.__name__,)
 
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
+from dataprep.core.output import commit
 from dataprep.core.output.layout import Folder
 from dataprep.errors import PlanError, ReadError
 from dataprep.history import why
@@ -164,6 +165,21 @@ def test_a_killed_run_is_completed(given, monkeypatch) -> None:
         assert bytes_of(out) == wanted, at
         tried += 1
     assert tried >= 2
+
+
+def test_kept_documents_without_receipts_are_completed(given, monkeypatch) -> None:
+    """A run that is killed once the dropped documents are in place is finished by the next one."""
+    out, settle = given / "out", commit._settle_receipts
+
+    def run() -> dp.Dataset:
+        return dp.Pipeline(*stages()).run(read(given), str(out), keep_dropped=True)
+
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(commit, "_settle_receipts", lambda *to: 1 / 0 if "99-dropped" in to[0].url else settle(*to))
+        run()
+    assert any(verify(str(out)).values())
+    run()
+    assert not any(verify(str(out)).values())
 
 
 def test_a_killed_forget_is_completed(given, monkeypatch) -> None:

@@ -216,6 +216,17 @@ def test_a_result_inside_another_leaves_no_folder(tmp_path):
     assert not out.exists()
 
 
+def test_nothing_is_left_on_a_store(tmp_path):
+    """Also not what tells `datasets` where the documents are, unless somebody changed it."""
+    home = "memory://owned-nothing-left"
+    for name in ("steps/one", "two"):
+        Pipeline().run(dataset_of(tmp_path, TEXTS), f"{home}/{name}")
+        assert files.exists(f"{home}/{name}/.huggingface.yaml")
+    files.write_bytes(f"{home}/two/.huggingface.yaml", b"mine")
+    assert owned.remove_all(home)[1] == []
+    assert [files.exists(f"{home}/{name}/.huggingface.yaml") for name in ("steps/one", "two")] == [False, True]
+
+
 def test_empty_folders_of_others_are_kept(tmp_path):
     """Deleting takes the folders that it emptied, and one in which a killed writer had named a file; no other."""
     Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "runs" / "one"))

@@ -1,6 +1,7 @@
 """Keys change when anything that matters does, and only then."""
 
 import collections
+import copy
 import enum
 import functools
 import linecache
@@ -22,6 +23,7 @@ from dataprep.core.model.function import Filter, Map
 from dataprep.core.model.score import Score
 from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
+from dataprep.lazy import compute
 from dataprep.store.key import key, parameter_names
 
 LIMIT = 200
@@ -298,3 +300,15 @@ def test_parameters_that_cannot_be_read():
             parameter_names(wrong)
     with pytest.raises(PlanError, match="^the parameters of the function dict cannot"):
         parameter_names(dict)
+
+
+def test_a_module_that_loads_on_first_use_is_one():
+    """A function that names it is hashed, and both can be sent to a worker and copied."""
+
+    def has_text(column):
+        return compute.any(compute.greater(compute.utf8_length(column), 0))
+
+    assert key(has_text) != key(len)
+    sent = [pickle.loads(pickle.dumps(compute)), cloudpickle.loads(cloudpickle.dumps(compute)), copy.deepcopy(compute)]
+    for copied in sent:
+        assert copied.utf8_length(pa.array(["añb"])).to_pylist() == [3]

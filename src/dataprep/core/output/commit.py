@@ -29,14 +29,17 @@ from ..model.batch import NO_IDS, Ids, file_numbers
 from . import forget_list, kinds, owned
 from .changes import compared, first_difference
 from .layout import (
+    CONFIGS,
     CUTS,
     DATA,
     DATASET_FILES,
     DRAFT,
     DROPS,
+    FOR_DATASETS,
     FORGET_LIST,
     INDEX,
     INDEX_FILE,
+    INPUT,
     LOCK,
     MANIFEST,
     ORIGIN,
@@ -58,9 +61,8 @@ log = logging.getLogger("dataprep")
 
 T = TypeVar("T")
 Check = Callable[[str, Sequence[str]], None]
-FOR_DATASETS = ".huggingface.yaml"  # where `datasets.load_dataset(OUT)` finds the documents beside other files
-LAYOUT = b"configs:\n- config_name: default\n  data_files: data/*.parquet\n"
 TABLES = (DATA, DROPS, CUTS)
+IN_STEP = re.compile(rf"/{STEPS}/\d\d-[^/]+/{INPUT}$")  # the end of the URL of what a step saved
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
 
 
@@ -391,8 +393,8 @@ def _swap_in(out: str) -> None:
     if manifest is not None and manifest.origin and files.exists(begun.path(ORIGIN)):
         owned.move((begun.path(ORIGIN), files.join(out, manifest.origin)))
     at = files.join(out, FOR_DATASETS)
-    if manifest is not None and manifest.kind == DATASET and f"/{STEPS}/" not in out and not files.exists(at):
-        files.write_bytes(at, LAYOUT)
+    if manifest is not None and manifest.kind == DATASET and not IN_STEP.search(out) and not files.exists(at):
+        files.write_bytes(at, CONFIGS)
     owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
 
 

@@ -47,6 +47,8 @@ UNFINISHED, REPLACED = "_unfinished", "_replaced"
 LOCK = "mixture.lock.json"  # the plan of a mixture, next to its token shards
 PRUNED = "pruned.json"  # the manifest of a saved input of which `dataprep prune` left only the tables
 DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
+FOR_DATASETS = ".huggingface.yaml"  # where `datasets.load_dataset(OUT)` finds the documents beside other files
+CONFIGS = b"configs:\n- config_name: default\n  data_files: data/*.parquet\n"  # its content
 DATASET_FILES = {
     MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
 }  # fmt: skip

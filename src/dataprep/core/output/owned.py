@@ -31,10 +31,12 @@ from dataprep.store.atomic import (
 from dataprep.store.receipts import PACKED
 
 from .layout import (
+    CONFIGS,
     CUTS,
     DATA,
     DRAFT,
     DROPS,
+    FOR_DATASETS,
     FORGET_LIST,
     INPUT,
     MANIFEST,
@@ -278,6 +280,9 @@ def remove_all(url: str) -> tuple[int, list[str]]:
     with lease.all_held([url, *emptied]):
         freed = remove(url, files.listdir(url))
         left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
+        hidden = [] if files.is_local(url) else files.listing(url).hidden  # which no journal lists
+        for at in (at for at in hidden if files.name_of(at) == FOR_DATASETS and files.read(at) == CONFIGS):
+            files.remove(at)
         for home in emptied:
             with contextlib.suppress(FileNotFoundError):  # the journal of a parent folder listed it
                 os.unlink(os.path.join(home, JOURNAL))

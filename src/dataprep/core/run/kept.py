@@ -33,7 +33,7 @@ def keep_dropped(done: Dataset, stages: Sequence[Stage | Estimator], context: Co
     masking = [stage for stage in stages if isinstance(stage, Stage) and stage.masks]
     described = [describe(stage, label) for stage, label in zip(masking, labels_of(masking), strict=True)]
     recipe = Recipe(kind=DATASET, key=key((made.key, "dropped", masking)), forgotten=made.forgotten, stages=described)
-    if kept.readable is not None and recipe.is_same(kept.recipe):
+    if kept.readable is not None and recipe.is_same(kept.recipe) and kept.is_settled:
         return
     docs = done.dropped()
     for stage in masking:

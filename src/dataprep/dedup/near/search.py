@@ -129,7 +129,10 @@ class DuplicateSearch:
         indexes = ((step, index) for step in steps if (index := index_in(step, key)) is not None)
         home, index = next(indexes, (self.out, None))
         if index is None:
-            index = receipts.write(files.join(home, "index.json"), key, self._make_index(key))
+            with Background("sync") as background:
+                made = self._make_index(key, background)
+                background.wait()  # no later run looks for the keys of a finished index
+            index = receipts.write(files.join(home, "index.json"), key, made)
         gathered = gathered_in(home, index)
         for merged_url in (files.join(home, GatherCandidates.folder), *map(gathered.file, range(-gathered.start, 0))):
             for one in (merged_url, merged_url + ".json") if index["groups"] else ():
@@ -141,7 +144,7 @@ class DuplicateSearch:
         n_sections = min(n_groups, MAX_GROUPS)
         given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
         verify = VerifyPartition(self.out, self.key, *given, drops_all)
-        kept = [*INDEX, *(one.folder for one in GATHERED if self.keeps_candidates)] if self.index else []
+        kept = [one.folder for one in GATHERED] if self.index and self.keeps_candidates else []
         with Background("sync") as background:  # so that `table_once` finds them on disk
             background.call(owned.sync_written, self.out, kept)
             decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
@@ -157,8 +160,11 @@ class DuplicateSearch:
         written = write.run(self.runner, totals["dropped"], f"{self.name}: write verdicts")
         return {**index, "files": written, **totals}
 
-    def _make_index(self, key: str) -> dict[str, Any]:
-        """Hash, match, cluster and gather: everything that does not depend on the threshold."""
+    def _make_index(self, key: str, background: Background) -> dict[str, Any]:
+        """Hash, match, cluster and gather: everything that does not depend on the threshold.
+
+        - background: where the stored keys are synced to disk.
+        """
         datasets = [*(old.docs for old in self.older), self.docs]
         items = parts_to_hash(datasets, self.out, self.sketch_key or key)
         n_old = len(items) - len(self.docs.parts)
@@ -167,6 +173,7 @@ class DuplicateSearch:
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
         hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
+        background.call(owned.sync_written, self.out, INDEX if self.index else ())
         bases = list(itertools.accumulate((receipt["docs"] for receipt in hashed), initial=0))
         parts = tuple(
             PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in made["keys"]), made["docs"], base)
