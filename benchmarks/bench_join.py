@@ -3,9 +3,9 @@
     python benchmarks/bench_join.py [--million 8] [--rounds 3] [--engine NAME ...]
 
 Each engine reads the same Parquet files of (key, document), and returns pairs (document, first document with the same
-key). A tenth of the keys are copies of another document's key. All engines are asked for one thread (Ray: one CPU), and
-each runs in a process of its own, after a warm-up on a file of few keys. `CPU` is user and system time of the process
-and all that it started, without the warm-up. All must return the same pairs.
+key). A tenth of the keys are copies of another document's key. All engines are asked for one thread (Ray: two CPUs),
+and each runs in a process of its own, after a warm-up on a file of few keys. `CPU` is user and system time of the
+process and all that it started, without the warm-up. All must return the same pairs.
 """
 
 from __future__ import annotations

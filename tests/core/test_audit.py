@@ -14,7 +14,20 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep import extend
-from dataprep.core.output.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
+from dataprep.core.output.audit import (
+    BATCH,
+    BATCH_BYTES,
+    BYTES,
+    CELL,
+    FRAGMENT,
+    TEXT,
+    Finding,
+    Strings,
+    audit,
+    strings_of,
+)
+from dataprep.core.run.context import Context
+from dataprep.core.run.trial import Trial
 from dataprep.errors import Leak
 
 
@@ -71,6 +84,13 @@ def test_every_string_of_a_column_is_read(tmp_path, name) -> None:
     assert (schema.place, schema.how, schema.values[0]) == ("the schema", CELL, "c")
     assert [(s.place, s.values) for s in found] == expected
     assert {(s.how, s.first) for s in found} <= {(CELL, 0)}
+
+
+def test_long_texts_are_searched_a_few_at_a_time(tmp_path) -> None:
+    """A search holds a text many times over, so it gets about BATCH_BYTES of them; the row that is named is right."""
+    pq.write_table(pa.table({"c": ["x" * (BATCH_BYTES // 3)] * 7}), tmp_path / "a.parquet", use_dictionary=False)
+    _, *found = strings_of(str(tmp_path / "a.parquet"))
+    assert [(s.first, len(s.values)) for s in found] == [(0, 2), (2, 2), (4, 2), (6, 1)]
 
 
 def test_rows_are_counted_over_batches(tmp_path) -> None:
@@ -195,6 +215,17 @@ def test_a_secret_ends_the_run(tmp_path, stage, after) -> None:
     (tmp_path / "clean").mkdir()
     done = dp.Pipeline(stage, *after).run(laws.dataset_of(tmp_path / "clean", ["one", "two"]), str(tmp_path / "done"))
     assert done.count == 2
+
+
+def test_a_trial_searches_too_and_warns(tmp_path, caplog) -> None:
+    """So that the time of the search is estimated, and a leak is known before the run."""
+    trial = Trial(str(tmp_path), 1000)
+    done = dp.Pipeline(Hides()).run(
+        laws.dataset_of(tmp_path, ["a secret"]), str(tmp_path / "out"), Context(dp.tools.Serial(), trial)
+    )
+    assert done.count == 1
+    assert "audit" in [one.label for one in trial.passes]
+    assert [m for m in caplog.messages if m.startswith("a run would stop here: ") and "'secret'" in m]
 
 
 def keep_all(text):

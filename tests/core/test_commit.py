@@ -55,6 +55,23 @@ class Hides(Stage):
         yield from batches
 
 
+def test_all_files_are_on_disk_before_the_result_changes(tmp_path, monkeypatch):
+    """Tasks do not wait for the disk: their files are synced together, and the folders of the names after that."""
+    synced, missing, replace = set[int](), [], os.replace
+
+    def replaced(old, new):
+        if str(new) == str(tmp_path / "out" / "manifest.json"):
+            written = (p for p in (tmp_path / "out").rglob("*") if not p.name.startswith("."))
+            missing.append([str(p) for p in written if p.stat().st_ino not in synced and any(p.parent.iterdir())])
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+    monkeypatch.setattr(os, "replace", replaced)
+    dp.Pipeline(dp.Map(loud), dp.Exact(), dp.MinHash()).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
+    above = {str(tmp_path / "out" / name) for name in ("steps", "_unfinished")}  # of folders only
+    assert [set(some) - above for some in missing] == [set()]
+
+
 OLD, NEW = (dp.Exact(),), (dp.Map(loud), dp.Exact(), dp.Filter(short))
 
 

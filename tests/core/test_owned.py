@@ -1,6 +1,7 @@
 """Deleting: only what dataprep created, and never the input."""
 
 import os
+import re
 import shutil
 
 import pytest
@@ -29,6 +30,25 @@ def write(path, text="mine") -> None:
     """Write a file of a user."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def test_lost_lines_of_an_unfinished_run_are_added(tmp_path, monkeypatch):
+    """As after a power cut, since tasks do not sync the lines of their files; a file of a user does not become ours."""
+    docs, out = dataset_of(tmp_path, TEXTS), tmp_path / "out"
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(owned, "sync_written", lambda *_: 1 / 0)
+        Pipeline(dp.Exact()).run(docs, str(out))
+    made = journaled(str(out / JOURNAL))
+    lost = {path for path in made if "/steps/" in path or "/_unfinished/data/" in path}
+    write(next((out / "steps").iterdir()) / "mine.txt")
+    begin_journal(str(out))
+    lines = (out / JOURNAL).read_bytes().splitlines(keepends=True)
+    kept = (line for line in lines if not re.search(rb'^"(steps|_unfinished/data)/', line))
+    (out / JOURNAL).write_bytes(b"".join(kept))
+    assert len(lost) > 10
+    assert lost.isdisjoint(journaled(str(out / JOURNAL)))
+    Pipeline(dp.Exact()).run(docs, str(out))
+    assert owned.foreign(str(out), os.listdir(out)) == [f"steps/{next((out / 'steps').iterdir()).name}/mine.txt"]
 
 
 @pytest.mark.parametrize("journal", [True, False])

@@ -15,6 +15,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import join_datasets, open_dataset
 from dataprep.core.model.function import Filter, Map
 from dataprep.core.model.stage import Stage
+from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.runner import Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
@@ -216,7 +217,7 @@ def test_corrupt_shards_are_told(tmp_path):
 
 
 def test_other_tools_open_the_shards(tmp_path, monkeypatch):
-    """DuckDB, Polars, pandas and `datasets` read the Parquet files as they are."""
+    """DuckDB, Polars, pandas and `datasets` read the Parquet files as they are, and `datasets` the folder."""
     duckdb, polars, pandas = (pytest.importorskip(m) for m in ("duckdb", "polars", "pandas"))
     done = Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
     rows = done.table().to_pylist()
@@ -225,9 +226,10 @@ def test_other_tools_open_the_shards(tmp_path, monkeypatch):
     assert seen == [(r["id"], r["text"], r["source"]) for r in rows]
     assert polars.read_parquet(glob)["text"].to_list() == [r["text"] for r in rows]
     assert pandas.read_parquet(str(tmp_path / "out" / "data"))["text"].to_list() == [r["text"] for r in rows]
+    assert owned.ours(str(tmp_path / "out"), [".huggingface.yaml"]) == [str(tmp_path / "out" / ".huggingface.yaml")]
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "hf"))
-    loaded = datasets.load_dataset("parquet", data_files=glob, split="train", cache_dir=str(tmp_path / "cache"))
+    loaded = datasets.load_dataset(str(tmp_path / "out"), split="train", cache_dir=str(tmp_path / "cache"))
     for hf in (done.to_hf(), loaded, dataset_of(tmp_path, TEXTS).to_hf()):
         assert hf["text"][:] == [r["text"] for r in rows]
         assert hf["source"][:] == [r["source"] for r in rows]

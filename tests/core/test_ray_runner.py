@@ -97,7 +97,7 @@ def ray(monkeypatch, tmp_path):
             raise raised  # as of the cluster, not of the task
         return answer, error
 
-    def wait(references, num_returns, fetch_local=True):
+    def wait(references, num_returns, timeout=None, fetch_local=True):
         if fetch_local:  # for the next that ends
             assert num_returns == 1
             first = min(references, key=lambda reference: reference in module.slow)
@@ -150,6 +150,42 @@ def test_a_slow_task_holds_up_no_other(ray):
     assert list(Ray().map(number, [Item(n) for n in range(150)])) == list(range(150))
     assert ended.index(True) == AHEAD * 3
     assert ray.most == 6
+
+
+@pytest.mark.parametrize("ends", ["copy", "original", "copy dies", "copy dies too often", "off"])
+def test_slow_items_are_copied_at_the_end_of_a_pass(ray, monkeypatch, ends):
+    """Once workers are idle; the first answer counts, and the other task is ended before the pass is."""
+    now, got, killed, waited = [0.0], ray.get, [], []
+    ray.slow_items = [7]
+
+    def get(reference):
+        if "dies" in ends and reference in ray.slow[1:2]:
+            raise Crashed
+        return got(reference)
+
+    def wait(references, num_returns, timeout=None, fetch_local=True):
+        if not fetch_local:
+            waited.extend(references)
+            return references, []
+        now[0] += timeout or 1.0
+        quick = [reference for reference in references if reference not in ray.slow]
+        if not quick and now[0] > 60:
+            return references[:1], []
+        return (quick or references[1:] * (ends != "original"))[:1], []
+
+    monkeypatch.setattr(ray_runner.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(ray, "get", get)
+    monkeypatch.setattr(ray, "wait", wait)
+    ray.cancel = lambda reference, force: force and killed.append(reference)
+    results = Ray(copy_slow=ends != "off", max_retries=ends == "copy dies").map(number, [Item(n) for n in range(8)])
+    if ends == "copy dies too often":
+        with pytest.raises(WorkerDied, match=r"a worker ended 1 time during the task Item\(number=7"):
+            list(results)
+    else:
+        assert list(results) == list(range(8))
+    assert len(ray.slow) == {"off": 1, "copy dies": 3}.get(ends, 2)  # one copy at a time
+    assert killed == waited == {"original": ray.slow[1:], "off": []}.get(ends, ray.slow[:1])
+    assert (now[0] > 60) == (ends in ("original", "off"))
 
 
 def test_a_cluster_that_grows_gets_more_tasks(ray, monkeypatch):
@@ -314,7 +350,7 @@ def denied(url):
      ("other", "has another folder .*; pass an out that all machines see"), ("kernels", ""),
      ("read", "has no file none; pass files that all machines see$"),
      ("size", "cannot read the input .*a.jsonl: not for you; ask$"),
-     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""),
+     ("silent", r"does not answer \(RayError: gone\); check the cluster"), ("lost", ""), ("dies", ""),
      ("bare", r"cannot run dataprep \(of the task\); install the same versions there, or pass runtime_env=$")],
 )  # fmt: skip
 def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, caplog, wrong, says):
@@ -327,6 +363,8 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
         asked.append(node)
         if node == "far" and wrong in ("silent", "lost"):
             raise RayError("gone")  # noqa: EM101
+        if node == "far" and wrong == "dies":  # and is still said to be alive
+            raise NodeDied
         if node == "far" and wrong == "bare":
             raise TaskError(None)
         if (node, wrong) == ("far", "size"):
@@ -359,6 +397,7 @@ def test_each_node_is_asked_before_the_first_task(ray, tmp_path, monkeypatch, ca
     monkeypatch.setattr(ray, "remote", remote)
     monkeypatch.setattr(ray, "get", lambda reference, timeout: reference())
     plan = dp.Pipeline().plan(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "out"), Ray())
+    (tmp_path / "out" / f"{elsewhere.PROBE}0123456789ab.tmp").touch()  # of a process that was killed as it was asked
     with lease.held(plan.out):
         if says:
             with pytest.raises(PlanError, match=f"^the Ray node far {says}"):

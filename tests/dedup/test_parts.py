@@ -30,9 +30,9 @@ from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.dedup.spans.gaps import close_up
+from dataprep.dedup.spans.gaps import REPEAT, close_up
 from dataprep.dedup.spans.passes import by_place
-from dataprep.dedup.substrings import cut
+from dataprep.dedup.substrings import cut, passes
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
@@ -160,6 +160,25 @@ def test_groups_of_repeats(groups):
         assert ((found[:, 0] >= low) & (found[:, 0] < high)).all()
 
 
+@pytest.mark.parametrize("sizes", [[], [0], [0, 9, 9, 0, 9], [30], [4, 4, 4, 25, 5, 10, 1, 0, 11, 4, 0]])
+def test_small_parts_share_a_group(monkeypatch, sizes):
+    """Each group has at most ten bytes; each part knows those that its documents are in, a document per byte."""
+    monkeypatch.setattr(passes, "GROUP_BYTES", 10)
+    ends = np.cumsum(sizes, dtype=np.int64).tolist()
+    parts = [(list(range(end - n, end, 10)), n) for end, n in zip(ends, sizes, strict=True)]
+    groups, found = cut.groups_of(parts)
+    assert groups.tolist() == sorted({0, *groups.tolist()})
+    assert len(groups) == len(found) == 0 or np.diff([*groups.tolist(), sum(sizes)]).max() <= 10
+    assert all(first in {first for some, _ in parts for first in some} for first in groups.tolist()[1:])
+    for end, n, (firsts, before) in zip(ends, sizes, found, strict=True):
+        assert firsts == tuple(groups[before : before + len(firsts)].tolist())
+        for id_ in range(end - n, end):
+            group = int(np.searchsorted(groups, id_, "right")) - 1
+            assert before <= group < before + len(firsts)
+    if len(sizes) > 9:
+        assert groups.tolist() == [0, 8, 12, 22, 32, 42, 52, 53, 63]
+
+
 def test_choosing_bands():
     """No other choice of at most 256 hashes with the recall proposes fewer unlike pairs."""
     for threshold, recall in ((0.8, 0.99), (0.5, 0.9), (1.0, 0.99)):
@@ -279,7 +298,7 @@ def test_counts_of_a_search_that_finds_nothing(dataset, tmp_path):
 def test_a_repeat_with_white_space_on_both_sides(text):
     """The spans of one repeat are in order, touch each other, and cover it and at most one gap but at an end."""
     at = text.index("x")
-    repeat = np.zeros(1, SPAN)
+    repeat = np.zeros(1, REPEAT)
     repeat["start"], repeat["end"] = at, at + 1
     spans, undecided = close_up(repeat, B.make([0], [text], "s"), strips=True, final=True)
     assert not len(undecided)
@@ -306,7 +325,7 @@ def test_texts_close_up_where_repeats_are_cut(seed):
         texts.append(text)
         cuts.append(chosen)
     fields = ("id", "start", "end", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
-    given = np.zeros(len(repeats), SPAN)
+    given = np.zeros(len(repeats), REPEAT)
     for name, column in zip(fields, zip(*repeats, strict=True), strict=True):
         given[name] = column
     batch = B.make(list(range(60)), texts, "s")

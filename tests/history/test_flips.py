@@ -58,7 +58,8 @@ def kinds(out):
     for path in sorted(path for path in out.rglob("*") if path.is_file()):
         name = str(path.relative_to(out))
         found.setdefault("".join("0" if c in "0123456789abcdef" else c for c in name), name)
-    return [name for name in found.values() if not name.endswith("tokenizer_config.json")]  # of which nothing states it
+    unstated = ("tokenizer_config.json", ".huggingface.yaml")  # for other programs
+    return [name for name in found.values() if not name.endswith(unstated)]
 
 
 def flipped(path, at, bit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -35,19 +36,29 @@ DAMAGED = ("clean/data/part-*.parquet", "clean/drops/part-*.parquet", "clean/ste
            "clean/steps/*/verdicts.parquet", "clean/steps/*/input/recipe.json")  # fmt: skip
 
 
-@pytest.fixture
-def run(tmp_path):
-    """A run of two steps on two files, twice: in `out`, and in `clean` to compare with."""
-    texts = tmp_path / "texts"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of two steps on two files, in `out`."""
+    home = tmp_path_factory.mktemp("made")
+    texts = home / "texts"
     texts.mkdir()
     for n in range(2):
         lines = (f'{{"text": " {t.split(chr(10))[0]} {n} "}}\n' for t in TEXTS)
         (texts / f"{n}.jsonl").write_text("".join(lines).replace("\\", ""))
-    (tmp_path / "pipe.py").write_text(PIPELINE.format(texts=str(texts)))
-    steps = pipeline_file.load(str(tmp_path / "pipe.py"))
-    for out in ("out", "same"):
-        list(pipeline_file.execute(steps, str(tmp_path / out), Serial()))
-    return tmp_path
+    (home / "pipe.py").write_text(PIPELINE.format(texts=str(texts)))
+    list(pipeline_file.execute(pipeline_file.load(str(home / "pipe.py")), str(home / "out"), Serial()))
+    for name in ("out", "texts"):
+        shutil.copytree(home / name, home / "whole" / name)
+    return home
+
+
+@pytest.fixture
+def run(made):
+    """The run, as it was made, in `out`, and in `same` to compare with."""
+    for name, whole in (("out", "out"), ("same", "out"), ("texts", "texts")):
+        shutil.rmtree(made / name, ignore_errors=True)
+        shutil.copytree(made / "whole" / whole, made / name)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -129,6 +140,17 @@ def test_without_the_input_nothing_is_removed(run):
     os.unlink(run / "texts" / "1.jsonl")
     before = {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()}
     with pytest.raises(PlanError, match=r"clean is damaged, and its input .*1\.jsonl is missing; nothing was rem"):
+        remove_damaged(str(run / "out"))
+    assert {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()} == before
+
+
+def test_a_folder_in_place_of_a_file_changes_nothing(run):
+    """It may be of the user, so it is not removed."""
+    path = min((run / "out" / "clean" / "data").iterdir())
+    path.unlink()
+    path.mkdir()
+    before = {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()}
+    with pytest.raises(PlanError, match=r"parquet is a folder, but the result needs a file there; nothing was rem"):
         remove_damaged(str(run / "out"))
     assert {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()} == before
 

@@ -144,6 +144,13 @@ def test_a_file_of_another_kind_is_one_sentence(tmp_path) -> None:
         dp.read(put(tmp_path, b"text\n")).table()
 
 
+def test_names_of_columns_with_an_open_quote_are_one_sentence(tmp_path) -> None:
+    """The row after them is not taken for the names."""
+    for head in ('id,"text', '"عنوان,text', 'text,"id'):
+        with pytest.raises(ReadError, match=r"byte 0: its first row, .* has a quote that is not closed"):
+            dp.read(put(tmp_path, f"{head}\n1,a\ntext,b\n".encode())).table()
+
+
 def test_memory_is_bounded(tmp_path) -> None:
     """A line and a quoted field that are far too long are dropped without being held."""
     line = b"x" * (1 << 20)

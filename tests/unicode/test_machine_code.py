@@ -169,6 +169,24 @@ def test_the_levels_that_a_processor_runs(has, runs, tmp_path, monkeypatch):
     assert own() == ["generic"]
 
 
+def test_code_of_any_kernel_for_this_processor(tmp_path, monkeypatch):
+    """The user's own, or that of a wheel; code for another processor does not count."""
+    monkeypatch.setattr(machine_code, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(machine_code, "_own_levels", lambda: ["level"])
+    monkeypatch.setattr(machine_code, "cache_root", lambda: tmp_path)
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "1234-other").touch()
+    assert not machine_code.has_any()
+    own = tmp_path / "kernel" / f"1234-{machine_code._processor()}"
+    own.touch()
+    assert machine_code.has_any()
+    own.unlink()
+    (tmp_path / "shipped" / "level").mkdir(parents=True)
+    assert machine_code.has_any()
+    monkeypatch.setattr(machine_code, "cache_root", lambda: None)
+    assert machine_code.has_any()
+
+
 SHIPPED = """
 import sys
 from pathlib import Path

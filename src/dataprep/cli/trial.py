@@ -92,6 +92,7 @@ def plan(
         times = map(duration, (cost.seconds / workers, cost.cpu_seconds))
         table.add_row(cost.step, f"{cost.n_passes}", *sizes, *times, f"{cost.peak_bytes / 1e6:,.0f}")
     console.print(table)
+    console.print("the times leave out the start of the command, about half a second", highlight=False)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES
@@ -205,7 +206,8 @@ def dry_run(
             if changes.stats.name.startswith(STAGE):
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
-    read = f"all {decimal(tried)}" if tried >= whole else f"{decimal(tried)} of about {decimal(whole)}"
+    of_all = f", of about {decimal(whole)}" if decimal(tried) != decimal(whole) else ""
+    read = f"all {decimal(tried)}" if tried >= whole else f"a sample of {decimal(tried)}{of_all}"
     console.print(f"\n[dim]{LEGEND}[/]", highlight=False)
     console.print(f"[dim]dry run on {read} of text: {end}[/]", highlight=False)
 

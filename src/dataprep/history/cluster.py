@@ -67,24 +67,30 @@ LOST_SECONDS = 60.0  # until a lost worker's task is taken over
 WAIT_SECONDS = 0.1  # until a free worker finds a task
 READ_BYTES = 8 << 20  # of a request for a part of a large file
 MERGE_SECONDS = 2.5e-9  # per byte that is merged
+JOIN_SECONDS = 3.4e-8  # per document of which duplicates are joined, if the sample is too small to show it
 ROW_SECONDS = 2e-7  # per row of a table of decisions that is written
 KEY_BYTES = 36  # of memory per key that is matched
-SPREAD = 0.19  # of the logarithms of the times of equal tasks
+SPREAD = 0.16  # of the logarithms of the times of equal tasks
+WAITS = 250, 2.0  # requests of the controlling process that wait for each other, and further ones per part, on S3
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
 COSTS: dict[str, dict[str, Cost]] = {
-    "CutRepeats": {"opens": (1.0, 1.0), "requests": (5.254, 3.446)},
+    "CompareRecords": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
+    "CountHashes": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
+    "CutRepeats": {"opens": (1.0, 1.0), "requests": (5.245, 3.455)},
     "FindComponents": {"opens": (0.6154, 2.385), "requests": (5.154, 6.846)},
     "GatherCandidates": {"opens": (7.0, 0.0), "requests": (25.0, 0.0)},
+    "GatherRecords": {"opens": (1.0, 1.0), "requests": (5.207, 3.896)},
     "HashDocuments": {"opens": (1.0, 0.0), "requests": (9.0, 0.0)},
     "HashUnits": {"opens": (1.0, 0.0), "requests": (5.0, 0.0)},
+    "HashWindows": {"opens": (1.0, 0.0), "requests": (5.0, 0.0)},
     "MatchKeys": {"opens": (0.0, 1.0), "requests": (0.0, 5.5)},
     "MatchUnits": {"opens": (1.0, 2.0), "requests": (7.0, 7.0)},
-    "MergeGathered": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
     "MergeHashed": {"opens": (0.0, 1.0), "requests": (0.0, 4.06)},
     "MergeKeys": {"opens": (0.0, 2.0), "requests": (0.0, 7.06)},
     "Seal": {"opens": (2.0, 0.0), "requests": (9.86, 0.0)},
+    "SortRepeats": {"opens": (0.0, 1.0), "requests": (3.015, 3.985)},
     "VerifyPartition": {"opens": (0.0, 2.0), "requests": (4.136, 5.886)},
-    "driver": {"opens": (48.89, 10.81), "requests": (251.3, 44.47), "seconds": (0.03294, 0.001643)},
+    "driver": {"opens": (9.0, 5.1), "requests": (174.6, 27.04), "seconds": (0.0156, 0.002307)},
 }
 
 
@@ -110,10 +116,11 @@ class Wave:
 
 
 class _Sizes(NamedTuple):
-    """The bytes of candidates, the records of windows, and the vectors, of a whole input; 0 if there are none."""
+    """The bytes of candidates, the records and the text of windows, and the vectors, of a whole input, or 0."""
 
     candidates: int
     records: int
+    windowed: int
     vectors: int
 
 
@@ -135,7 +142,8 @@ def graph(passes: Sequence[TriedPass], parts: int, times: float, n_bytes: int) -
     known = [one for one in passes if not type(one.task).__name__.startswith("Merge")]
     known = [one for one in known if not type(one.task).__name__.startswith("Write")]
     found = {type(one.task).__name__: one.counts for one in known}
-    wanted = ("FindComponents", "cost"), ("HashWindows", "records"), ("EmbedDocuments", "vectors")
+    of_windows = ("HashWindows", "records"), ("HashWindows", "bytes")
+    wanted = ("FindComponents", "cost"), *of_windows, ("EmbedDocuments", "vectors")
     sizes = _Sizes(*(round(found.get(name, {}).get(count, 0) * times) for name, count in wanted))
     candidates = round(found.get("FindComponents", {}).get("candidates", 0) * times)
     tasks = [_tasks(one, parts, times, n_bytes, sizes) for one in known]
@@ -201,7 +209,10 @@ def _tasks(one: TriedPass, parts: int, times: float, n_bytes: int, sizes: _Sizes
     elif name == "CompareRecords":
         found = 1 + int(one.task.n_bytes * times) // windows.PARTITION_BYTES + one.tasks - one.task.n_shared
     elif name == "SortRepeats":
-        found = parts * max(1, -(-n_bytes // parts // windows.GROUP_BYTES))
+        each = max(1, sizes.windowed // parts)
+        found = parts * -(-each // windows.GROUP_BYTES)
+        if each <= windows.GROUP_BYTES:
+            found = -(-parts // (windows.GROUP_BYTES // each))
     elif name == "DecideClusters":
         found = decide.n_partitions(sizes.vectors, one.task.dim)
     return found
@@ -242,7 +253,7 @@ def _line(points: Sequence[tuple[float, float]], *, through_0: bool) -> Cost:
 def total(costs: Mapping[str, Mapping[str, Cost]], waves: Sequence[Wave], count: str) -> float:
     """Return what all tasks of `waves` open, request, read or take.
 
-    Passes without fitted costs count as others of their kind.
+    Passes without fitted costs count as others of their kind: those that merge files or write tables as MergeHashed.
     """
     found = 0.0
     for wave in waves:
@@ -343,7 +354,7 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
     driver = [Wave("driver", 1, parts)]
     by_tasks = ROW_SECONDS * sum(wave.rows for wave in waves)  # in the sample, between the passes
     alone = max(0.0, found.between * n_bytes - by_tasks) + total(COSTS, driver, "seconds")
-    alone += cluster.latency * total(COSTS, driver, "requests")
+    alone += cluster.latency * (WAITS[0] + WAITS[1] * parts)
     elapsed = work = alone
     moved, memory, joins, shuffled = 0.0, float(found.peak_bytes), 0.0, 0.0
     keys = sum(16 * one.task.source.n_docs * one.last.bands[1] for one in found.passes if _is(one, "MatchKeys"))
@@ -354,6 +365,8 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
             moved += 0 if wave.rows else 2 * shuffled
         else:
             seconds, shuffled = wave.of.seconds * times, wave.of.written * times
+            if wave.name == "FindComponents":
+                seconds = max(seconds, JOIN_SECONDS * wave.of.task.n_docs * times)
             if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
                 shuffled = keys * times
             moved += 2 * shuffled + (n_bytes if wave.reads else 0)

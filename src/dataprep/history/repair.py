@@ -27,7 +27,7 @@ from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import STOPPED, Problem
 
-from .verify import JSON_STATE, QUOTES, origin_url, verify
+from .verify import A_FOLDER, JSON_STATE, QUOTES, REMOVE_IT, origin_url, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -88,6 +88,9 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
         if not is_index(folder.url):
             _check_input(folder)
             _check_forgotten(folder)
+        if (at := next((one.file for one in results[folder] if one.found == A_FOLDER), None)) is not None:
+            msg = f"{folder.path(at)} {A_FOLDER}; nothing was removed; {REMOVE_IT}"
+            raise PlanError(msg)
     kept = {}
     with lease.all_held({home_of_step(folder).url for folder in damaged}):
         for folder, problems in damaged.items():
@@ -163,7 +166,7 @@ def _check_forgotten(folder: Folder) -> None:
     unstated = []
     with contextlib.suppress(DataprepError):  # a damaged manifest, whose receipts are not in doubt
         unstated = folder.unstated(folder.receipts())
-    if any(shard.sealed for shard in unstated):
+    if folder.is_settled and any(shard.sealed for shard in unstated):
         what = "was made before `dataprep forget` removed documents, or is damaged"
         msg = f"{folder.path(RECEIPTS)} {what}; nothing was removed; restore this folder from a later copy"
         raise PlanError(msg)

@@ -63,8 +63,8 @@ class StepCost:
         n_passes: the number of passes over documents.
         disk_bytes: the size of the files that the step writes and keeps.
         most_bytes: the size of its files, including temporary ones, when it is largest.
-        seconds: duration.
-        cpu_seconds: the time of the processor.
+        seconds: duration, without the start of the command.
+        cpu_seconds: the time of the processor, likewise.
         peak_bytes: peak of memory.
     """
 
@@ -145,7 +145,8 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
                 small = Trial(files.join(folder, "half"), max(1, whole_text // 2))
                 costs[1] = _tried(tried, small)[0]
         large = Trial(files.join(folder, "large"), max(sample_bytes, 2 * sum(one.sample for one in small.inputs)))
-        last, results = _tried(tried, large)
+        with _renamed(large.out):
+            last, results = _tried(tried, large)
         stored, text, sample = (sum(getattr(one, n) for one in large.inputs) for n in ("stored", "text", "sample"))
         scale = _Scale(cold, small, large)
         whole = tuple(map(scale.whole, *costs, last))

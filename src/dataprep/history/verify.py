@@ -57,6 +57,7 @@ AGAIN = (
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline, which recreates both"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
+A_FOLDER, REMOVE_IT = "is a folder, but the result needs a file there", "remove it, then repair the result"
 EARLIER = "is not of this result: it states other documents than the manifest"
 QUOTES = "quotes a document that was forgotten, so it is a copy from before that"
 NOT_LISTED = "does not belong to the result: the manifest does not list it"
@@ -296,8 +297,7 @@ def _missing_receipts(folder: Folder, manifest: Manifest) -> list[Problem]:
 
 def _again(folder: Folder) -> str:
     """Return what restores the receipts of a result: they may still be among the files of its run."""
-    begun = folder.unfinished.recipe
-    return STOPPED if begun is not None and begun.is_same(folder.stated) else AGAIN
+    return AGAIN if folder.is_settled else STOPPED
 
 
 def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
@@ -371,6 +371,8 @@ def _check(item: _StoredFile) -> list[Problem]:
     url = str(item)
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
+    if files.is_local(url) and files.is_dir(url):
+        return [Problem(item.name, A_FOLDER, REMOVE_IT)]
     if files.size(url) != item.size:
         return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, but {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:

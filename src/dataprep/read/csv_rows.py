@@ -34,6 +34,7 @@ TABS = (".tsv", ".tab")
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,2})?")
 BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 ANY = "\0"  # the name of no column, for a reader that does not need the text
+BAD = {"open_quote": "has a quote that is not closed", "too_long": "is longer than max_doc_bytes"}
 SHOWN = 400  # characters of names in an error
 
 
@@ -83,6 +84,10 @@ class Csv(JsonRecords):
             self._check(names, piece.url)
         with _opened(piece, stats) as stream:
             for row in csv_records(stream, delimiter, self.max_doc_bytes, len(names)):
+                if not names and row.fields is None:
+                    found = f"its first row, with the names of the columns, {BAD[row.reason]} ({row.shown!r})"
+                    msg = f"{found}; correct it, or pass names="
+                    raise ReadError(msg, piece.url, row.position, reason=BAD_RECORDS)
                 if not names and row.fields is not None:
                     names = _names(row.fields, piece.url)
                     self._check(names, piece.url)

@@ -15,6 +15,7 @@ import stat
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from dataprep.errors import DataprepError
@@ -22,6 +23,7 @@ from dataprep.errors import DataprepError
 JOURNAL = ".dataprep-journal"  # in an output folder: per line the relative path of a file created there
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DEPTH = 8  # folders above a file that are searched for a journal
+THREADS = 8  # files synced at once: the disk then writes them together
 _LINE = re.compile(rb'(".*") ([0-9a-f]{8})')  # a path and the CRC-32 of its JSON
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 _LEASES: list[tuple[str, int, Callable[[], None]]] = []  # those that this process holds: folder, process, check
@@ -35,8 +37,8 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
     the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
     folder. InUse is raised instead if this process held the lease of a folder around it, and another took it over.
 
-    - synced: if False, the bytes may be lost in a crash of the machine. This value is for large files that are soon
-      deleted, and whose receipts reveal a loss.
+    - synced: if False, the file, its name and its line in the journal may be lost in a crash of the machine until
+      `sync`. This value is for files of tasks, whose receipts reveal a loss.
 
     Raises DataprepError if the disk is full, or if `path` cannot be written, for example because it is a folder.
     """
@@ -47,7 +49,7 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
         with full_disk_said(path):
             with _writable(path):
                 os.makedirs(folder, exist_ok=True)
-                note(path)
+                note(path, synced=synced)
                 opened = open(attempt, "wb")  # noqa: SIM115 - closed below
             with opened as f:
                 yield f
@@ -57,7 +59,8 @@ def whole(path: str | os.PathLike[str], *, synced: bool = True) -> Iterator[Bina
             check_leases(path)
             with _writable(path):
                 os.replace(attempt, path)
-            _sync_folder(folder)
+            if synced:
+                _sync(folder)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(attempt)
@@ -122,22 +125,23 @@ def _writable(path: str) -> Iterator[None]:
     except OSError as e:
         if e.errno in FULL:
             raise
-        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or change its permissions"
+        do = "remove it" if e.errno == errno.EEXIST else "change its permissions"
+        msg = f"{path} cannot be written ({e.strerror or e}); choose another path, or {do}"
         raise DataprepError(msg) from e
 
 
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def sync(folders: Iterable[str]) -> None:
-    """Sync local folders to disk, so that the new names of renamed files survive a crash."""
-    for folder in folders:
-        _sync_folder(folder)
+def sync(paths: Iterable[str]) -> None:
+    """Sync local files to disk, and folders, so that the new names of renamed files survive a crash."""
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="sync") as threads:
+        list(threads.map(_sync, paths))
 
 
 def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -186,10 +190,12 @@ def remove_empty(folder: str, above: str) -> None:
             folder = os.path.dirname(folder)
 
 
-def note(*paths: str) -> None:
+def note(*paths: str, synced: bool = True) -> None:
     """Enter the paths of files that will be created into the journal (list of created files) of their output folder.
 
     Files that already exist are left out. The function does nothing if no folder around the first file has a journal.
+
+    - synced: if False, the lines may be lost in a crash of the machine. The next run adds the files again.
     """
     paths = tuple(path for path in paths if not os.path.lexists(path))
     journal = journal_of(paths[0]) if paths else None
@@ -198,7 +204,8 @@ def note(*paths: str) -> None:
         with open(journal, "ab") as f:  # a short append is one write, so that lines of several processes are not mixed
             f.write("".join(f"\n{_line(name)}" for name in names).encode())
             f.flush()
-            os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
+            if synced:
+                os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
 
 
 def journal_of(path: str) -> str | None:

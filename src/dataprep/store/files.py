@@ -452,9 +452,12 @@ def sweep(url: str) -> None:
                 os.unlink(os.path.join(folder, name))
 
 
-def write_bytes(url: str, data: bytes) -> None:
-    """Write `data` to the file `url`; the file appears complete or not at all."""
-    with atomic(url) as f:
+def write_bytes(url: str, data: bytes, *, synced: bool = True) -> None:
+    """Write `data` to the file `url`; the file appears complete or not at all.
+
+    - synced: as in `atomic.whole`.
+    """
+    with atomic(url, synced=synced) as f:
         f.write(data)
 
 
@@ -485,9 +488,12 @@ def write_json(url: str, value: Any) -> None:
     write_bytes(url, json_bytes(value))
 
 
-def write_state(url: str, value: dict[str, Any]) -> None:
-    """Write `value`, which is not empty, as `write_json` does, with a checksum that `read_state` compares."""
-    write_bytes(url, stamped(json_bytes(value)))
+def write_state(url: str, value: dict[str, Any], *, synced: bool = True) -> None:
+    """Write `value`, which is not empty, as `write_json` does, with a checksum that `read_state` compares.
+
+    - synced: as in `atomic.whole`.
+    """
+    write_bytes(url, stamped(json_bytes(value)), synced=synced)
 
 
 def read_state(url: str) -> Any:

@@ -32,7 +32,7 @@ PACKED = "packed.ndjson"
 RESTORES = "`dataprep verify DIR --repair PIPELINE` restores it"
 
 
-def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def once(receipt: str, key: str, make: Callable[[], dict[str, Any]], *, synced: bool = True) -> dict[str, Any]:
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
     Args:
@@ -40,14 +40,15 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
         key: a hash of everything that determines the result.
         make: a function that writes files (with `atomic`) and returns {"files": [their URLs], ...}, a dict of values
             that JSON can represent.
+        synced: as in `atomic.whole`.
 
     Returns the content of the receipt: the result of `make`, the key, and the size and hash of each file.
     """
     done = valid(receipt, key)
-    return write(receipt, key, make()) if done is None else done
+    return write(receipt, key, make(), synced=synced) if done is None else done
 
 
-def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
+def write(receipt: str, key: str, made: dict[str, Any], *, synced: bool = True) -> dict[str, Any]:
     """Write the receipt of finished work, as `once` does, replacing any existing receipt; return its content.
 
     An earlier receipt is replaced but never removed, so that other tasks, which may do the same work at the same time,
@@ -55,10 +56,11 @@ def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
 
     - made: {"files": [URLs of the files, or of folders of files, that were written], ...}. A file that a task wrote may
       be given as {"name": its URL, "size": ..., "hash": ...}, so that it is not read again.
+    - synced: as in `atomic.whole`.
     """
     stored = [one for url in made.get("files", []) for one in _stored(url, receipt)]
     record = {**made, "key": key, "files": stored}
-    files.write_state(receipt, record)
+    files.write_state(receipt, record, synced=synced)
     return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 

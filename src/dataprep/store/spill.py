@@ -95,13 +95,12 @@ class SpillWriter:
 
 
 @contextlib.contextmanager
-def spill_to(url: str, n_sections: int, *, synced: bool = True) -> Iterator[SpillWriter]:
+def spill_to(url: str, n_sections: int) -> Iterator[SpillWriter]:
     """Yield the writer of a shuffle file; the file appears at `url` when the `with` block ends without an error.
 
     - n_sections: the number of sections (arrays) per segment, one per partition.
-    - synced: as in `files.atomic`.
     """
-    with files.atomic(url, synced=synced) as f:
+    with files.atomic(url, synced=False) as f:
         writer = SpillWriter(f, n_sections)
         yield writer
         writer.close()

@@ -110,6 +110,21 @@ def test_long_units_differ_in_one_character(n: int) -> None:
     assert set(chars.tolist()) == set(map(len, normal))
 
 
+@pytest.mark.parametrize("form", [None, "c4", "space", "ccnet"])
+@pytest.mark.parametrize("words", ["ab, C. ", "é 7 – ا "])
+def test_texts_longer_than_a_piece(form, words: str) -> None:
+    """What the normal form ignores is ignored around each border of a piece, and nothing else."""
+    text = words * (2 * hashes.PIECE // len(words))
+    places = [at + near for at in (hashes.PIECE // len(words), len(text) // len(words) - 9) for near in range(3)]
+    texts = [text, *(text[: at * len(words)] + c + text[at * len(words) :] for at in places for c in (" ", "x"))]
+    offsets, data = column(texts)
+    found, chars = hashes.unit_hashes(data, offsets[:-1], offsets[1:], form)
+    normal = [twins.units.unit_form(t, form) for t in texts]
+    assert chars.tolist() == [len(n) for n in normal]
+    for half in found.T.tolist():
+        assert [half.index(h) for h in half] == [normal.index(n) for n in normal]
+
+
 @given(TEXTS, st.integers(3, 7))
 def test_blocks_are_the_units_a_few_at_a_time(texts, n) -> None:
     """However few units a block holds, all blocks together are the units, with the same hashes."""

@@ -119,6 +119,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
     assert sorted(os.listdir(tmp_path / "serial")) == [
         ".dataprep-journal",
+        ".huggingface.yaml",
         "data",
         "drops",
         "manifest.json",

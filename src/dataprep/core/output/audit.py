@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dataprep")
 
-BATCH = 4096  # rows
+BATCH, BATCH_BYTES = 4096, 1 << 20  # the most rows, and about the most bytes, that are searched at once
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
 """How a string may be read: a value of the program or of a person, prose, a piece of a word, or anything at all."""
 
@@ -185,8 +185,10 @@ def _parquet(url: str) -> Iterator[Strings]:
     with files.open_arrow(url) as f:
         file = pq.ParquetFile(f)
         yield Strings("the schema", CELL, [*file.schema_arrow.names, str(file.schema_arrow.metadata or "")])
+        groups = range(file.metadata.num_row_groups)
+        size = max(1, sum(file.metadata.row_group(group).total_byte_size for group in groups))
         first = 0
-        for batch in file.iter_batches(BATCH):
+        for batch in file.iter_batches(max(1, min(BATCH, BATCH_BYTES * file.metadata.num_rows // size))):
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 for field, values in _flat(name, column):
                     yield Strings(f"column {field}", CELL, values, first)

@@ -58,6 +58,8 @@ log = logging.getLogger("dataprep")
 
 T = TypeVar("T")
 Check = Callable[[str, Sequence[str]], None]
+FOR_DATASETS = ".huggingface.yaml"  # where `datasets.load_dataset(OUT)` finds the documents beside other files
+LAYOUT = b"configs:\n- config_name: default\n  data_files: data/*.parquet\n"
 TABLES = (DATA, DROPS, CUTS)
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
 
@@ -157,7 +159,8 @@ class Work(Generic[T]):
             folder = Folder(self.out)
             gone = [*_stale(folder, manifest), MANIFEST, RECIPE, RECEIPTS]
             check(self.out, gone + _steps_but(folder, self.recipe.keeps))
-            check_leases(self.out)  # again, since it may have taken long
+        owned.sync_written(self.out, [UNFINISHED, STEPS])
+        check_leases(self.out)  # again, since this may have taken long
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
         _settle(self.out)
@@ -293,6 +296,8 @@ class Output(Generic[T]):
 
         Returns the folders of earlier results whose finished parts may be kept.
         """
+        if not self.nested:
+            owned.add_lost(self.url)
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun, recipe = folder.recipe, folder.unfinished.recipe, self._recipe(wanted)
         if not self.nested:
@@ -385,6 +390,9 @@ def _swap_in(out: str) -> None:
     owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
     if manifest is not None and manifest.origin and files.exists(begun.path(ORIGIN)):
         owned.move((begun.path(ORIGIN), files.join(out, manifest.origin)))
+    at = files.join(out, FOR_DATASETS)
+    if manifest is not None and manifest.kind == DATASET and f"/{STEPS}/" not in out and not files.exists(at):
+        files.write_bytes(at, LAYOUT)
     owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
 
 
@@ -441,12 +449,14 @@ def _settle_receipts(folder: Folder, begun: Folder) -> None:
     settled = {files.name_of(url): _settled(record) for url, record in every.items() if record is not None}
     if is_packed and new:
         receipts.pack(folder.path(RECEIPTS), {name: one for name, one in settled.items() if name in (wanted or ())})
+    moves = []
     for url in () if is_packed else new:
         name = files.name_of(url)
         if name in settled and settled[name] != every[url]:
             files.write_state(folder.path(RECEIPTS, name), settled[name])
         elif name in settled:
-            owned.move((url, folder.path(RECEIPTS, name)))
+            moves.append((url, folder.path(RECEIPTS, name)))
+    owned.move(*moves)
     if wanted is not None:
         names = set(files.listdir(folder.path(RECEIPTS))) - ({receipts.PACKED} if is_packed else wanted)
         owned.remove(folder.url, [files.join(RECEIPTS, name) for name in names])

@@ -251,6 +251,12 @@ class Folder:
         """Return {URL: content} of all receipts (records of finished work, one per part), as `receipts.all_in` does."""
         return receipts.all_in(self.path(RECEIPTS))
 
+    @property
+    def is_settled(self) -> bool:
+        """False if a commit was killed once the result had changed: receipts may still be in OUT/_unfinished."""
+        begun = self.unfinished.recipe
+        return begun is None or not begun.is_same(self.stated)
+
     def missing_receipts(self, found: Mapping[str, Any]) -> list[str]:
         """Return the URLs of the receipts of parts that are not in `found`, which `receipts` returned."""
         parts = 0 if self.record is None else self.record.parts or 0

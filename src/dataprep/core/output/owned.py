@@ -70,7 +70,10 @@ _PARTS = (
     rf"|{RECEIPTS}/(part-\d{{5,}}\.json|{re.escape(PACKED)})|({DATA}|{DROPS}|{CUTS})/part-\d{{5,}}(-\d{{3}})?(\.g\d+)?\.parquet)"
     rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
-_WORK = r"[^/]+/((part|partition|range|group)-\d{5,}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
+_WORK = (
+    r"([^/]+/((part|partition|range|group|file)-\d{5,}|[0-9a-f]{32})|clusters?|sorted|words|index)(\.json)?"
+    r"|vectors/index\.json"
+)
 _TABLE = rf"({VERDICTS}|{SPANS})(/(index|part-\d{{5,}})\.parquet)?"  # in one file or in several
 _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({_TABLE}|{INPUT}/({_PARTS})|{_WORK}))"
 
@@ -94,10 +97,32 @@ def begin(out: str) -> None:
             raise PlanError(msg) from e
 
 
+def add_lost(out: str) -> None:
+    """Add the files of an unfinished run to the journal (list of created files) of a local folder, if it has one.
+
+    Tasks do not sync the lines of their files, so that a crash of the machine may lose the lines and keep the files.
+    """
+    home = files.path_of(out) if files.is_local(out) else ""
+    journal = os.path.join(home, JOURNAL)
+    if home and os.path.isdir(os.path.join(home, UNFINISHED)) and is_journal(journal) and not n_damaged(journal):
+        names = (os.path.relpath(url, home) for url in _named_by_receipts(home))
+        begin_journal(home, (name for name in names if name.partition("/")[0] in (STEPS, UNFINISHED)))
+
+
 def settle(out: str) -> None:
     """Rewrite an output folder's journal (list of created files): each file that exists is listed once, sorted."""
     if files.is_local(out) and is_journal(files.join(files.path_of(out), JOURNAL)):
         begin_journal(files.path_of(out))
+
+
+def sync_written(out: str, names: Iterable[str]) -> None:
+    """Sync to disk what dataprep wrote into an output folder, which tasks do not do; object stores need no sync.
+
+    - names: the files and folders in `out` to sync.
+    """
+    if files.is_local(out):
+        written = ours(out, names)
+        sync([*written, *{os.path.dirname(path) for path in written}])
 
 
 def foreign(out: str, names: Iterable[str]) -> list[str]:

@@ -21,6 +21,7 @@ from dataprep.store import files, lease
 from dataprep.store.claims import listed
 from dataprep.unicode.kernel import numba_version
 
+PROBE = ".dataprep-node."  # begins the names of files that only show that one can write, named as unfinished files are
 NO_KERNELS = (
     "no compiled kernels, so that each process compiles them in its first tasks, which takes minutes; run `make setup` "
     "there, or install a wheel that `make wheel` built"
@@ -74,7 +75,10 @@ class Needs(NamedTuple):
 
     @classmethod
     def of(cls, out: str, read: str) -> Needs:
-        """Return what the tasks of a run of this process need."""
+        """Delete files that processes left that were killed as they checked `out`; return what this run needs."""
+        for name in listed(out):
+            if name.startswith(PROBE):
+                files.remove(files.join(out, name))
         return cls(out, leases_of(out), read)
 
     @property
@@ -88,7 +92,7 @@ class Needs(NamedTuple):
         - path, folder: as in `enter`, which is called first.
         """
         enter(path, folder)
-        probe = files.join(self.out, f".dataprep-node.{uuid.uuid4().hex[:12]}.tmp")  # as unfinished files are named
+        probe = files.join(self.out, f"{PROBE}{uuid.uuid4().hex[:12]}.tmp")
         where = f"{self.out}; pass an out that all machines see, such as a folder on NFS or s3://bucket/out"
         try:
             if files.is_local(self.out) and not files.is_dir(self.out):

@@ -16,7 +16,7 @@ from dataprep.store.key import key as key_of
 
 from ..model import tables
 from ..model.part import Part
-from ..output.owned import discard
+from ..output.owned import discard, sync_written
 from .runner import Runner
 
 T = TypeVar("T")
@@ -77,7 +77,11 @@ class Pass(Generic[T]):
     def __call__(self, item: T) -> dict[str, Any]:
         """Write the file of an item by `write`, unless it has a valid receipt; return the receipt."""
         url = self.url_of(item)
-        return receipts.once(url + ".json", self.item_key(item), lambda: {"files": [url], **self.write(url, item)})
+
+        def made() -> dict[str, Any]:
+            return {"files": [url], **self.write(url, item)}
+
+        return receipts.once(url + ".json", self.item_key(item), made, synced=False)
 
     def url_of(self, item: T) -> str:
         """Return the URL of an item's file; if the item has several files, return the URL without their suffixes."""
@@ -123,7 +127,7 @@ class WriteTable(Pass[int]):
         """Write file number `item`, unless it has a valid receipt; return the receipt."""
         url = parquet.part_of(self.table, item)
         made = partial(self.write, url, item)
-        return receipts.once(self.url_of(item) + ".json", self.key, made)
+        return receipts.once(self.url_of(item) + ".json", self.key, made, synced=False)
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write file number `item` to `url`; return {"files": [url], "last": the last id in it, or 0}."""
@@ -172,8 +176,14 @@ def table_once(
     - key: a hash of everything that determines the table; if the receipt states the same hash, `make` is not called.
     - passes: classes whose intermediate files in the same folder are deleted afterwards.
     """
-    made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
-    for one in passes:
-        for suffix in ("", ".json"):
-            discard(files.join(url.rpartition("/")[0], one.folder) + suffix)
+    out, temporary = url.rpartition("/")[0], {one.folder + suffix for one in passes for suffix in ("", ".json")}
+
+    def made_and_synced() -> dict[str, Any]:
+        made = make()
+        sync_written(out, set(files.listdir(out)) - temporary)  # nothing repeats these tasks after the receipt
+        return {"files": [url], **made}
+
+    made = receipts.once(url.removesuffix("parquet") + "json", key, made_and_synced)
+    for name in temporary:
+        discard(files.join(out, name))
     return {name: value for name, value in made.items() if name not in ("files", "key")}

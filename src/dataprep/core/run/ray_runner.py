@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import platform
 import socket
+import statistics
 import sys
 import tempfile
 import time
@@ -33,6 +35,8 @@ R = TypeVar("R")
 
 log = logging.getLogger("dataprep")
 
+SLOW, SHORT = 2.0, 1.0  # a task is slow after so many median times, and this many seconds
+WATCH = 0.25  # seconds between two checks for slow tasks
 LOOK = 10.0  # seconds between two looks at the size of the cluster
 ANSWER = 300.0  # seconds in which a node starts a worker
 ADVICE = "allow more memory, or run the task with Serial() to find what ends the process"
@@ -50,6 +54,9 @@ class Ray:
         max_retries: the maximum number of times that a task is repeated if its worker process ended.
         preempted: what the loss of a node means: "retry" repeats the tasks that it executed and does not count this in
             `max_retries`, however often it happens; "count" counts it as the end of a worker process.
+        copy_slow: whether idle workers at the end of a pass also execute tasks that still run after twice the median
+            time. The first result counts, and the process of the other task is ended. All functions must be
+            deterministic, since both processes may write the same file.
         memory: the maximum memory of all workers together, in bytes or as text like "4GB"; each worker may use an equal
             share, which Ray reserves for it.
         timeout: the maximum number of seconds that a task may take for one file; None: no limit. With a limit, a Ray
@@ -62,6 +69,7 @@ class Ray:
     runtime_env: Mapping[str, Any] | None = field(default=None, kw_only=True)
     max_retries: int = field(default=ATTEMPTS - 1, kw_only=True)
     preempted: Literal["retry", "count"] = field(default="retry", kw_only=True)
+    copy_slow: bool = field(default=False, kw_only=True)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
     has_other_machines: ClassVar[bool] = True
@@ -153,7 +161,7 @@ class Ray:
                     sent.fill(min(most, AHEAD * n - len(sent.done)))
                     if wanted in sent.done:
                         break
-                    sent.wait()
+                    sent.wait(n)
                 found = sent.done.pop(wanted)
                 if isinstance(found, Exception):
                     raise found
@@ -176,6 +184,9 @@ class _Sent:
         self.done: dict[int, bytes | Exception] = {}
         self.following = 0  # index of the first item that was not sent
         self.ends = Counter[int]()  # of worker processes, by index of the item
+        self.began: dict[Any, float] = {}  # by the reference of a task that probably runs
+        self.times: list[float] = []  # seconds that tasks took
+        self.cancelled: list[Any] = []  # references of tasks
         self.task, share, stated = cloudpickle.dumps(task), runner._share(), getattr(task, "memory_bytes", 0)  # noqa: SLF001
         memory = f"{share >> 20} MiB" if share else None
         self.alone = Local(1, memory=memory, timeout=runner.timeout)
@@ -200,25 +211,53 @@ class _Sent:
         sent = versions(), sys.path, here(), self.task, cloudpickle.dumps(item), apart
         self.busy[self.remote.remote(*sent)] = index
 
-    def wait(self) -> None:
-        """Wait for the end of a task, and take its result; if its worker was lost, send the item again."""
-        for reference in self.ray.wait(list(self.busy), num_returns=1)[0]:
-            index = self.busy[reference]
+    def wait(self, n: int) -> None:
+        """Wait for the end of a task, and take its result; if its worker was lost, send the item again.
+
+        - n: the number of tasks that the cluster executes at once.
+        """
+        timeout = WATCH if self._copied_slow(n) else None
+        for reference in self.ray.wait(list(self.busy), num_returns=1, timeout=timeout)[0]:
+            index, began = self.busy[reference], self.began.pop(reference, time.monotonic())
+            others = [other for other, i in self.busy.items() if i == index and other is not reference]
             try:
                 answer, raised = self.ray.get(reference)
             except self.ray.exceptions.RayError as e:
                 if self._again(index, e):
-                    self.start(index)
+                    if not others:
+                        self.start(index)
+                    others = []
                 else:
                     self.done[index] = _cluster_error(self.ray, e, self.items[index], self.ends[index])
             else:
                 self.done[index] = bytes(answer) if raised is None else _task_error(raised)
+                self.times.append(time.monotonic() - began)
+            for other in others:
+                self.ray.cancel(other, force=True)
+                self.cancelled.append(other)
+                del self.busy[other]
+                self.began.pop(other, None)
             del self.busy[reference]
+
+    def _copied_slow(self, n: int) -> bool:
+        """If the Runner has `copy_slow`, begin copies of slow items on idle workers; return whether some are idle."""
+        now = time.monotonic()
+        for reference in itertools.islice(self.busy, n):  # Ray begins them in this order
+            self.began.setdefault(reference, now)
+        if not self.runner.copy_slow or self.following < len(self.items) or not self.times:
+            return False
+        copies = Counter(self.busy.values())
+        slow = [reference for reference, index in self.busy.items() if copies[index] == 1]
+        limit = now - max(SHORT, SLOW * statistics.median(self.times))
+        for reference in sorted(slow, key=lambda one: self.began.get(one, now))[: max(0, n - len(self.busy))]:
+            if self.began.get(reference, now) < limit:
+                self.start(self.busy[reference])
+        return len(self.busy) < n
 
     def _again(self, index: int, error: Exception) -> bool:
         """Return whether an error means that an item is sent again: its worker or node was lost, and not too often."""
         known = self.ray.exceptions
-        if isinstance(error, (known.NodeDiedError, known.LocalRayletDiedError, known.ObjectLostError)):
+        if _means_lost_node(self.ray, error):
             if self.runner.preempted == "retry":
                 log.warning("a Ray node was lost during the task %.200s, which is repeated", self.items[index])
                 return True
@@ -229,8 +268,8 @@ class _Sent:
 
     def end(self) -> None:
         """Wait until no task runs."""
-        if self.busy:
-            self.ray.wait(list(self.busy), num_returns=len(self.busy), fetch_local=False)
+        if left := [*self.busy, *self.cancelled]:
+            self.ray.wait(left, num_returns=len(left), fetch_local=False)
 
 
 def _last_file() -> str:
@@ -269,12 +308,18 @@ def _answer(ray: Any, node: dict[str, Any], reference: Any) -> tuple[str, bool]:
         why, has_kernels = ray.get(reference, timeout=ANSWER)
         return str(why), bool(has_kernels)
     except ray.exceptions.RayError as e:
-        if node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:  # it was preempted
+        if _means_lost_node(ray, e) or node["NodeID"] not in {one["NodeID"] for one in _alive(ray)}:
             return "", True
         said = str(e).strip().splitlines()[-1]
         if isinstance(e, ray.exceptions.RayTaskError):  # dataprep, or what it imports, is missing there
             return f"cannot run dataprep ({said}); {SAME}", True
         return f"does not answer ({type(e).__name__}: {said}); check the cluster", True
+
+
+def _means_lost_node(ray: Any, error: Exception) -> bool:
+    """Return whether Ray raises an error because a node was lost, which `ray.nodes` may not state yet."""
+    known = ray.exceptions
+    return isinstance(error, (known.NodeDiedError, known.LocalRayletDiedError, known.ObjectLostError))
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,18 @@ class Seal:
         places: the folders into which the files are written.
         codec: the Parquet compression.
         ledgers: a function that returns the ledgers in which the work of a part's stages is recorded.
+        synced: whether the task waits until its files are on disk. If not, the commit syncs them.
     """
 
     places: Staging
     codec: str
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
+    synced: bool = True
 
     def __call__(self, part: Part) -> dict[str, Any]:
         """Write the files of a part, unless it is finished, and return its receipt."""
-        return receipts.once(self.places.receipt(part.number), self.key(part), lambda: self._write(part))
+        made = partial(self._write, part)
+        return receipts.once(self.places.receipt(part.number), self.key(part), made, synced=self.synced)
 
     def key(self, part: Part) -> str:
         """Return the key of the receipt of a part."""
@@ -72,7 +76,8 @@ class Seal:
         tables = {kind: _published_rows(found, ledgers, part.stages) for kind, found in tables.items()}
         urls = {kind: self.places.url(self.places.table(kind, part.number)) for kind in tables}
         for kind, found in tables.items():
-            write_table(urls[kind], pa.concat_tables(found) if found else Ledger("").drop_table())
+            rows = pa.concat_tables(found) if found else Ledger("").drop_table()
+            write_table(urls[kind], rows, synced=self.synced)
         unread = [row for ledger in ledgers for row in ledger.unread]
         unread = without_names(unread) if any(stage.hides for stage in part.stages) else unread
         return {
@@ -86,18 +91,21 @@ class Seal:
         flow = Flow(batches)
         for number in itertools.count():
             shard = self.places.shard(part.number, number)
-            facts = write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES, part.view)
+            given = self.places.url(shard), self.codec, _schema(part), SHARD_BYTES, part.view
+            facts = write_shard(flow, *given, synced=self.synced)
             yield {"name": shard, **facts}
             if flow.next is None:
                 return
 
 
-def write_table(url: str, rows: pa.Table) -> None:
+def write_table(url: str, rows: pa.Table, *, synced: bool = True) -> None:
     """Write the table of dropped documents or cut spans of a part, sorted by document id.
 
     The rows of one document keep their relative order.
+
+    - synced: as in `atomic.whole`.
     """
-    with files.atomic(url) as f:
+    with files.atomic(url, synced=synced) as f:
         pq.write_table(sorted_rows(rows, [("id", "ascending")]), f, row_group_size=1 << 16, **compact(rows.schema))
 
 
@@ -111,7 +119,7 @@ def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str,
 
 
 def write_shard(
-    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float, of_view: str = ""
+    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float, of_view: str = "", *, synced: bool = True
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
@@ -123,10 +131,11 @@ def write_shard(
     - most: the number of bytes of text at which the shard is full. The entry contains the number of documents and
       bytes, the last id, the columns and a hash of the content.
     - of_view: as `Part.view`.
+    - synced: as in `atomic.whole`.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
-    with files.atomic(url) as f, Background("write") as background:
+    with files.atomic(url, synced=synced) as f, Background("write") as background:
         writer = None
         for batch in flow.until(most):
             schema = batch.schema
@@ -155,7 +164,8 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
     - codec: the Parquet compression, lz4 for saved steps, zstd for results; "view" if the parts have a `view`.
     - label: the title of the progress bar.
     """
-    task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
+    is_apart = getattr(context.runner, "has_other_machines", False)  # which the commit cannot sync
+    task, parts = Seal(work.files, codec, context.ledgers, synced=is_apart), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})
     with contextlib.closing(context.map(task, parts, label)) as records:  # so that no task continues after an error
         manifest = account.close(work, records)

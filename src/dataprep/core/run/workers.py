@@ -170,7 +170,6 @@ def _begin(reading: Any, environment: Mapping[str, str]) -> None:
     Finalize(None, atexit._run_exitfuncs, exitpriority=-1)  # noqa: SLF001 - before Python 3.13, a fork does not call them
     forked.replace_state(environment)
     this_process.begin(reading)
-    signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
@@ -179,6 +178,7 @@ def _begin(reading: Any, environment: Mapping[str, str]) -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+    signal.signal(signal.SIGTERM, stop)  # last: the pool prints a traceback of what is raised in this function
 
 
 def _anonymous(pid: int) -> int:

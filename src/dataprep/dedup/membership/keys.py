@@ -165,7 +165,7 @@ class SaveKeys(Pass[Part]):
         The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
-        with spill_to(url, len(SECTIONS), synced=False) as spill:
+        with spill_to(url, len(SECTIONS)) as spill:
             for batch in item.batches(["id", "text"]):
                 found = self.units.of(batch)
                 hyperloglog.observe(registers, found["keys"])
@@ -329,7 +329,7 @@ class LookUp(Pass[int]):
             n_rows += sum(map(len, held))
             return [np.concatenate(held)]
 
-        with spill_to(url, 1, synced=False) as spill:
+        with spill_to(url, 1) as spill:
             spill.write_together(filter(len, seen), len, SEEN_ROWS, together)
         filter_url = files.join(self.out, "filter.bloom")
         entered.save(filter_url)

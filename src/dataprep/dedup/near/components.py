@@ -58,7 +58,7 @@ class MatchKeys(Pass[KeyRange]):
             bands[band][0].append(keys)
             bands[band][1].append(docs)
         n_edges = 0
-        with files.atomic(url) as f:
+        with files.atomic(url, synced=False) as f:
             while bands:
                 keys, docs = (np.concatenate(some) for some in bands.pop(0))
                 order = np.argsort(keys)

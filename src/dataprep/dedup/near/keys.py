@@ -136,7 +136,8 @@ class HashDocuments(Pass[PartToHash]):
         record = receipts.valid(url + ".json", self.item_key(item))
         if record is not None and all(is_complete(key_url(self.out, file)) for file in record["keys"]):
             return record
-        return receipts.write(url + ".json", self.item_key(item), {"files": [url], **self.write(url, item)})
+        made = {"files": [url], **self.write(url, item)}
+        return receipts.write(url + ".json", self.item_key(item), made, synced=False)
 
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
         """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
@@ -188,12 +189,12 @@ class HashDocuments(Pass[PartToHash]):
         with contextlib.ExitStack() as opened:
             found = keys(self.sketch.keys)
             if item.stored and isinstance(self.sketch, Shingles):
-                store = opened.enter_context(spill_to(urls[1], 3, synced=False))
+                store = opened.enter_context(spill_to(urls[1], 3))
                 found = keys(ShingleWriter(self.sketch, store, item.stored).keys)
             spill = opened.enter_context(spill_to(urls[0], self.sketch.bands * BUCKETS + 1))
             spill.write_together(found, lambda one: one[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
         for url in reversed(urls) if item.stored else urls[:1]:
-            receipts.write(url + ".json", item.name, {"files": [url]})
+            receipts.write(url + ".json", item.name, {"files": [url]}, synced=False)
         return np.concatenate(ids)
 
 

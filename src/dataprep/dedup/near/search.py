@@ -30,6 +30,7 @@ from dataprep.core.run.runner import Runner
 from dataprep.dedup.keep import Keep, unreadable_values
 from dataprep.dedup.older import Older
 from dataprep.store import files, receipts
+from dataprep.store.background import Background
 from dataprep.store.key import key as key_of
 from dataprep.store.shuffle import ShuffleFiles
 
@@ -49,8 +50,8 @@ log = logging.getLogger("dataprep")
 GROUP_BYTES = 32 << 20  # verdicts of a group of parts, if all candidates are dropped; they are ordered at once
 MAX_GROUPS = 256  # sections of the many files of verdicts
 TEMPORARY = (MergeKeys, MatchKeys, FindComponents, VerifyPartition, MergeVerdicts, WriteVerdicts)
-GATHERED = (GatherCandidates.folder, MergeGathered.folder)
-INDEX = ("index.json", KEYS, HashDocuments.folder, *GATHERED)
+GATHERED = (GatherCandidates, MergeGathered)
+INDEX = ("index.json", KEYS, HashDocuments.folder)
 FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "skipped", "dropped")
 
 
@@ -101,8 +102,9 @@ class DuplicateSearch:
             facts: further entries for the stage's statistics.
         """
         url = files.join(self.out, "verdicts.parquet")
-        found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
-        for name in INDEX if not self.index else () if self.keeps_candidates else GATHERED:
+        passes = TEMPORARY if self.index and self.keeps_candidates else (*TEMPORARY, *GATHERED)
+        found = table_once(url, self.key, lambda: self._find(url), passes)
+        for name in () if self.index else INDEX:
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
@@ -139,7 +141,11 @@ class DuplicateSearch:
         n_sections = min(n_groups, MAX_GROUPS)
         given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
         verify = VerifyPartition(self.out, self.key, *given, drops_all)
-        decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
+        kept = [*INDEX, *(one.folder for one in GATHERED if self.keeps_candidates)] if self.index else []
+        with Background("sync") as background:  # so that `table_once` finds them on disk
+            background.call(owned.sync_written, self.out, kept)
+            decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
+            background.wait()
         found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_sections)
         found = merged(self.runner, found, MergeVerdicts, self.out, self.key, f"{self.name}: merge verdicts")
         label = f"{self.name}: divide verdicts"

@@ -235,12 +235,14 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
         starts[d + 1] = starts[d] + 1 + (offsets[d + 1] - offsets[d] + 7) // 8
-    out = np.zeros(starts[n], np.uint64)
+    out = np.empty(starts[n], np.uint64)
+    out_bytes = out.view(np.uint8)  # little-endian, as the files of candidates
     for d in range(n):
-        out[starts[d]] = offsets[d + 1] - offsets[d]
-        for i in range(offsets[d], offsets[d + 1]):
-            at = i - offsets[d]
-            out[starts[d] + 1 + at // 8] |= np.uint64(data[i]) << np.uint64(8 * (at % 8))
+        size = offsets[d + 1] - offsets[d]
+        out[starts[d + 1] - 1] = 0  # the last word may not be full
+        out[starts[d]] = size
+        at = 8 * (starts[d] + 1)
+        out_bytes[at : at + size] = data[offsets[d] : offsets[d + 1]]
     return starts, out
 
 

@@ -130,7 +130,7 @@ class UnionFind:
 
     def _writer(self, number: int, *, wanted: bool = True) -> contextlib.AbstractContextManager[Any]:
         to = self._files(number).file(0)
-        return spill_to(to, 2 * self.n, synced=False) if wanted else contextlib.nullcontext()
+        return spill_to(to, 2 * self.n) if wanted else contextlib.nullcontext()
 
     def _read(self, number: int, section: int, width: int) -> Iterator[Numbers]:
         """Yield the rows of a section, some at a time."""

@@ -47,7 +47,7 @@ KEPT = 1 << 21
 GAP = 1 << 31
 FINAL = 1 << 30  # U+03A3: the final sigma at the end of a word, which its neighbours decide
 SEVERAL = 1 << 29  # the low bits are a row of `several`: the two or three entries of one code point
-EVERY, PRINTED, LETTERS = 0, 1, 2  # all; those from 0x20; letters, digits and blanks
+BEYOND = 1 << 10  # in `bytes`: a byte of a character beyond ASCII
 VALUE = (1 << 22) - 1  # the code point and KEPT: 0 if it is not compared
 
 
@@ -56,23 +56,24 @@ class Form(NamedTuple):
 
     Attributes:
         entries: uint32, the replacement of each code point.
-        ascii: its first 128 entries.
+        bytes: uint16, the replacement of each byte: the new one; bit 8: it is kept, or a gap; bit 9: it is a gap;
+            BEYOND.
         several: the replacements that consist of more than one code point.
         classes: class bits of each code point.
         strips: whether white space at the ends is removed.
         lowers: whether the text is lower-cased.
-        zeros: whether digits become 0.
-        plain: a code for the set of ASCII characters that are replaced by one byte each: EVERY, PRINTED or LETTERS.
+        gaps: whether runs of white space are one blank.
+        changes: whether characters other than white space change in more than their case.
     """
 
     entries: U32  # [0x110000]
-    ascii: U32  # its first 128
+    bytes: U16  # [256]
     several: U32  # [rows, 3]
     classes: U16
     strips: bool
     lowers: bool
-    zeros: bool  # digits become 0
-    plain: int  # bytes below 0x80 that become one byte, unless the second of two blanks: EVERY, PRINTED, LETTERS
+    gaps: bool
+    changes: bool
 
 
 @cache
@@ -81,10 +82,11 @@ def form(name: str | None) -> Form:
     entries, several = _ccnet(zeros=name == "ccnet") if name in ("ccnet", "ccnet_digits") else _plain(name)
     for table in (entries, several):
         table.flags.writeable = False
-    kinds = {"space": PRINTED, "lower": PRINTED, "words": LETTERS, "ccnet": LETTERS, "ccnet_digits": LETTERS}
-    plain = kinds.get(name or "", EVERY)
-    lowers, zeros = name in CASED_FORMS, name == "ccnet"
-    return Form(entries, entries[:128].copy(), several, classes(), name is not None, lowers, zeros, plain)
+    own, of_bytes = entries[:128], np.full(256, BEYOND, np.uint16)
+    of_bytes[:128] = np.where(own & KEPT, 1 << 8 | own & 0x7F, np.where(own & GAP, 3 << 8 | 0x20, 0))
+    of_bytes.flags.writeable = False
+    strips, lowers, changes = name is not None, name in CASED_FORMS, name in ("words", "ccnet", "ccnet_digits")
+    return Form(entries, of_bytes, several, classes(), strips, lowers, name not in (None, "c4"), changes)
 
 
 def _plain(name: str | None) -> tuple[U32, U32]:

@@ -11,6 +11,7 @@ Slow reference for the tests: tests/twins/exact.py
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import SPAN, SPANS, united
+from dataprep.core.model.tables import SPANS, united
 from dataprep.core.run.merge import MergeSections, SplitSections
 from dataprep.core.run.passes import PartItem, Pass, WriteTable
 from dataprep.dedup.older import Joined
@@ -32,7 +33,7 @@ from dataprep.store.spill import Divided, Spill, all_sections, each_section, spi
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U64, Int
 
-from .gaps import close_up
+from .gaps import REPEAT, close_up
 from .units import UnitBlock, blocks
 
 Records = npt.NDArray[Any]
@@ -86,7 +87,7 @@ class HashUnits(Pass[Part]):
                 place_by_section(records, self.partitions, at, by_section)
             return [Divided(by_section, cuts)]
 
-        with spill_to(url, self.sections, synced=False) as spill:
+        with spill_to(url, self.sections) as spill:
             spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
         return {"firsts": firsts, **counts}
 
@@ -182,7 +183,7 @@ class MatchUnits(Pass[int]):
     firsts: str
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
+        """Write the repeats in partition number `item` to the file `url`, as REPEATs.
 
         The file has one section per segment of the files of HashUnits, or per several adjacent ones. If the distinct
         units exceed memory, there are several rounds, and the file has one segment per round. Returns {"distinct":
@@ -192,7 +193,7 @@ class MatchUnits(Pass[int]):
         rounds = -(-n_units // ROUND_RECORDS)
         facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
         firsts = all_sections([self.firsts], 0, UNIT)
-        with spill_to(url, len(firsts), synced=False) as spill:
+        with spill_to(url, len(firsts)) as spill:
             for number in range(rounds):
                 seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
                 spill.write(by_segment(self._round(item, number, rounds, seen, facts), firsts))
@@ -215,12 +216,12 @@ class MatchUnits(Pass[int]):
 
 
 def by_segment(repeats: Iterator[Records], firsts: Records) -> Iterator[Records]:
-    """Yield the SPANs of each segment in turn; segment k begins with the unit firsts[k].
+    """Yield the REPEATs of each segment in turn; segment k begins with the unit firsts[k].
 
-    - repeats: all SPANs, in order of (id, start).
+    - repeats: all REPEATs, in order of (id, start).
     - firsts: UNITs, in this order.
     """
-    held, at = [np.empty(0, SPAN)], 0
+    held, at = [np.empty(0, REPEAT)], 0
     for given in repeats:
         ids, done = np.ascontiguousarray(given["id"]), 0
         while len(given) and at + 1 < len(firsts):
@@ -230,11 +231,11 @@ def by_segment(repeats: Iterator[Records], firsts: Records) -> Iterator[Records]
             if end == len(given):
                 break
             yield np.concatenate([*held, given[done:end]])
-            held, done, at = [np.empty(0, SPAN)], end, at + 1
+            held, done, at = [np.empty(0, REPEAT)], end, at + 1
         held.append(given[done:])
     for _ in firsts[at:]:
         yield np.concatenate(held)
-        held = [np.empty(0, SPAN)]
+        held = [np.empty(0, REPEAT)]
 
 
 class MergeHashed(MergeSections):
@@ -272,7 +273,7 @@ class SplitMatched(SplitSections):
     firsts: str
 
     def sections_of(self, rows: Records, item: int) -> I64:
-        """Return the numbers of the segments of SPANs, counted from the first one in section number `item`."""
+        """Return the numbers of the segments of REPEATs, counted from the first one in section number `item`."""
         first, last = self.split.cuts(item)
         with Spill(self.firsts) as spill:
             start, _ = spill.where(0, 1)
@@ -300,8 +301,8 @@ class _DistinctUnits:
         return cls(slots, np.empty(capacity, RECORD), np.empty(capacity, np.int64))
 
     def enter(self, records: Records) -> Records:
-        """Enter units in order; return those that were entered before, as SPANs."""
-        out = np.empty(len(records), SPAN)
+        """Enter units in order; return those that were entered before, as REPEATs."""
+        out = np.empty(len(records), REPEAT)
         self.n, found = enter_units(records, self.slots, self.units, self.counts, self.n, out)
         return out[:found].copy()
 
@@ -316,7 +317,7 @@ class _DistinctUnits:
 
 @kernel
 def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
-    """Look up units in order; enter the new units into the table, and write the others, as SPANs, to `out`.
+    """Look up units in order; enter the new units into the table, and write the others, as REPEATs, to `out`.
 
     - records: the records of the units to look up.
     - units: the records of the `n` distinct units so far.
@@ -342,9 +343,9 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
         else:
             counts[u] += 1
             out[k]["id"], out[k]["start"] = records[j]["id"], records[j]["start"]
-            out[k]["end"] = np.int64(records[j]["start"]) + np.int64(records[j]["size"])
+            out[k]["end"] = records[j]["start"] + records[j]["size"]
             out[k]["duplicate_of"], out[k]["duplicate_of_start"] = units[u]["id"], units[u]["start"]
-            out[k]["duplicate_of_end"] = np.int64(units[u]["start"]) + np.int64(units[u]["size"])
+            out[k]["duplicate_of_end"] = units[u]["start"] + units[u]["size"]
             k += 1
     return n, k
 
@@ -378,12 +379,12 @@ class CutRepeats(Pass[PartToCut]):
     strips: bool  # the normal form has no white space at its ends
 
     def write(self, url: str, item: PartToCut) -> dict[str, Any]:
-        """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
+        """Write the ranges to cut from the input part `item` to the file `url`, as REPEATs in order of (id, start).
 
-        Returns {"rows": number of SPANs, "spans": number of ranges that they cover, "bytes": number of bytes cut}.
+        Returns {"rows": number of REPEATs, "spans": number of ranges that they cover, "bytes": number of bytes cut}.
         """
         n_rows, n_spans, n_bytes = 0, 0, 0
-        with spill_to(url, 1, synced=False) as spill:
+        with spill_to(url, 1) as spill:
             for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
@@ -394,16 +395,16 @@ class CutRepeats(Pass[PartToCut]):
 
     def _spans(self, item: PartToCut) -> Iterator[Records]:
         """Yield the spans of every batch; one segment of repeats is in memory at a time."""
-        firsts, at, held = item.firsts, 0, np.empty(0, SPAN)
+        firsts, at, held = item.firsts, 0, np.empty(0, REPEAT)
         for batch in item.part.batches(["id", "text"]) if firsts else ():
             if not batch.num_rows:
                 continue
             last, more = B.ids(batch)[-1], True
             while more:
                 more = at < len(firsts) and firsts[at] <= last
-                n = int(np.searchsorted(held["id"], last, "right"))
-                done, running = close_up(held[:n], batch, strips=self.strips, final=not more)
-                held = np.concatenate([running, held[n:]])
+                n = bisect_right(held["id"], last)  # not NumPy's, which would copy the column
+                done, undecided = close_up(held[:n], batch, strips=self.strips, final=not more)
+                held = held[n - len(undecided) :]
                 yield done
                 if more:
                     held = np.concatenate([held, self._repeats(item.before + at)])
@@ -411,7 +412,7 @@ class CutRepeats(Pass[PartToCut]):
 
     def _repeats(self, segment: int) -> Records:
         """Return the repeats of a segment, from all partitions, in order of (id, start)."""
-        repeats = self.matched.section(segment, SPAN)
+        repeats = self.matched.section(segment, REPEAT)
         return repeats.take(by_place(np.ascontiguousarray(repeats["id"]), repeats["start"]))
 
 
@@ -430,7 +431,7 @@ class WriteSpans(WriteTable):
     def rows(self, section: int) -> Iterator[pa.RecordBatch]:
         """Yield the spans of new part number `section`."""
         url = CutRepeats.url(self.out, self.joined.n_old + section)
-        return map(self.joined.spans, each_section([url], 0, SPAN))
+        return map(self.joined.spans, each_section([url], 0, REPEAT))
 
 
 def by_place(ids: npt.NDArray[np.uint64], start: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.model.tables import SPAN
 from dataprep.core.run import merge
 from dataprep.core.run.merge import merged, split
 from dataprep.core.run.runner import Runner
@@ -15,6 +14,7 @@ from dataprep.store import files
 from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import write_spill
 
+from .gaps import REPEAT
 from .passes import (
     RECORD,
     TOP,
@@ -49,7 +49,7 @@ def find(
     - unit: as in Exact.
     - normalize: as in Exact.
     - name: the stage's name, for progress bars.
-    - key: the hash of the settings and input. Disk space under `out` during the search: 36 bytes per unit, and 48 bytes
+    - key: the hash of the settings and input. Disk space under `out` during the search: 36 bytes per unit, and 32 bytes
       per repeat.
     """
     items, new = joined.docs.tasks, slice(joined.n_old, None)
@@ -70,7 +70,7 @@ def find(
     top = sorted((t for m in matched for t in m["top"]), key=lambda t: (-t[0], *t[1:]))[:TOP]
     repeats = merged(runner, apart, MergeMatched, out, key, f"{name}: merge repeats")
     label = f"{name}: divide repeats"
-    repeats = split(runner, repeats, len(first_units), SplitMatched, SPAN, out, key, label, firsts=every)
+    repeats = split(runner, repeats, len(first_units), SplitMatched, REPEAT, out, key, label, firsts=every)
     ids = (tuple(id_ for id_, _ in some) for some in firsts)
     to_cut = [PartToCut(*one) for one in zip(items, ids, n_segments[:-1], strict=True)][new]
     cut = list(runner.map(CutRepeats(out, key, repeats, normalize is not None), to_cut, f"{name}: cut"))

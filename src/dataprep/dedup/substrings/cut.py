@@ -24,7 +24,25 @@ from dataprep.store.shuffle import ShuffleFiles
 from dataprep.unicode.text import U64
 from dataprep.unicode.words import word_table
 
+from . import passes
 from .repeats import CHAR, COLUMNS, CUTS, SPAN_COLUMNS, in_order, spans_of
+
+
+def groups_of(parts: Sequence[tuple[list[int], int]]) -> tuple[U64, list[tuple[tuple[int, ...], int]]]:
+    """Divide documents into groups of up to GROUP_BYTES of text; return their first ids, and the groups of each part.
+
+    - parts: for each part, the first document id in every GROUP_BYTES of its text, and the size of this text.
+
+    The groups of a part are given as (their first ids, the number of the first one). Small parts share a group.
+    """
+    groups, found, held = list[int](), list[tuple[tuple[int, ...], int]](), 0
+    for firsts, n_bytes in parts:
+        joins = bool(groups) and held + n_bytes <= passes.GROUP_BYTES
+        own = firsts[joins:]
+        found.append((tuple(groups[len(groups) - joins :] + own), len(groups) - joins))
+        groups += own
+        held = held + n_bytes if joins else n_bytes - passes.GROUP_BYTES * max(0, len(own) - 1)
+    return np.array(groups or [0], np.uint64), found
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:

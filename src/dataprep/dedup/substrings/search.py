@@ -25,7 +25,7 @@ from dataprep.unicode.text import I64, U8, U64
 
 from .block import RecordBlock, scratch_for
 from .compare import by_groups
-from .cut import by_group
+from .cut import by_group, groups_of
 from .minimizers import MAX_WINDOWS, rule_of
 from .passes import (
     HEADER,
@@ -236,7 +236,7 @@ def find(
     texts = ShuffleFiles(GatherRecords.url(out)[:-5], len(items), partitions.count, 2)
     label, slices = f"{name}: merge texts", -(-texts.n // merge.MAX_SECTIONS)
     texts = merged(runner, texts, MergeTexts, out, key, label, slices=slices)
-    groups = np.array([first for receipt in hashed for first in receipt["firsts"]] or [0], np.uint64)
+    groups, of_parts = groups_of([(receipt["firsts"], receipt["bytes"]) for receipt in hashed])
     repeats = ShuffleFiles(CompareRecords.url(out)[:-5], partitions.count, min(len(groups), merge.MAX_SECTIONS))
     coarse = ShuffleFiles("", 1, len(groups), slices=repeats.n)
     firsts = tuple(int(groups[coarse.cuts(k)[0]]) for k in range(repeats.n))
@@ -247,9 +247,7 @@ def find(
     write_spill(every, [groups])
     label = f"{name}: divide repeats"
     repeats = split(runner, repeats, len(groups), SplitRepeats, REPEAT, out, key, label, firsts=every)
-    n_groups = np.append(0, np.cumsum([len(receipt["firsts"]) for receipt in hashed])).tolist()
-    of_parts = (tuple(receipt["firsts"]) for receipt in hashed)
     counted["records_met"] = sum(receipt["records"] for receipt in left)
     counted["candidate_bytes"] = sum(receipt["bytes"] for receipt in gathered)
     counted["marks"] = sum(receipt["marks"] for receipt in compared)
-    return repeats, [PartToCut(*one) for one in zip(items, of_parts, n_groups[:-1], strict=True)], counted
+    return repeats, [PartToCut(item, *own) for item, own in zip(items, of_parts, strict=True)], counted

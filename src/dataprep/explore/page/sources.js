@@ -36,10 +36,10 @@ export async function sources(given, about) {
     for (const [i, docs, bytes] of one.removed) cells[i] = amount(docs, bytes);
     return {source: one.source, read: amount(one.read.docs, one.read.bytes), kept: amount(one.kept.docs, one.kept.bytes), cells};
   });
-  const removed = (read, kept) => Math.max(0, read - kept);  // what is kept may count several times
+  const sum = (cells) => Math.max(0, cells.reduce((a, b) => a + b, 0));  // not read - kept: what is kept may count several times
   const columns = found.columns.map((one, i) => ({...one, i, total: amount(one.docs, one.bytes)})).filter((one) => one.total);
   const key = given.sort || "lost", down = given.order !== "up";
-  const value = (row) => ({source: row.source, read: row.read, kept: row.kept, lost: removed(row.read, row.kept)})[key] ?? row.cells[Number(key)] ?? 0;
+  const value = (row) => ({source: row.source, read: row.read, kept: row.kept, lost: sum(row.cells)})[key] ?? row.cells[Number(key)] ?? 0;
   const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (down ? -1 : 1);
   const only = given.only || "", part = (given.filter || "").toLowerCase();
   const chosen = rows.filter((row) => (!only || row.source === only) && row.source.toLowerCase().includes(part));
@@ -48,10 +48,10 @@ export async function sources(given, about) {
   const heads = [head("source", "source"), head("read", "read"), head("kept", "kept"), head("removed", "lost"),
     ...columns.map((one) => head(h("span", {class: "column"}, h("i", {class: "reason", vars: variables(one.style)}), name(one.stage), ": ", h("br"), name(one.reason)), String(one.i)))];
   const cell = (n, whole, to) => h("td", {class: n ? "share" : null, vars: {"--s": whole ? (n / whole).toFixed(3) : 0}}, n ? to ? link(to, shown(n)) : shown(n) : "");
-  const list = (row) => [name(row.source), shown(row.read), h("td", {}, shown(row.kept), " ", h("small", {}, percent(row.kept, row.read))), cell(removed(row.read, row.kept), row.read),
+  const list = (row) => [name(row.source), shown(row.read), h("td", {}, shown(row.kept), " ", h("small", {}, percent(row.kept, row.read))), cell(sum(row.cells), row.read),
     ...columns.map((one) => cell(row.cells[one.i], row.read, one.docs ? address("drops", {stage: one.stage, reason: one.reason, source: row.source}) : null))];
   const [read, kept] = [found.read, found.kept].map((one) => amount(one.docs, one.bytes));
-  const total = [h("b", {}, "all sources"), shown(read), h("td", {}, shown(kept), " ", h("small", {}, percent(kept, read))), cell(removed(read, kept), read),
+  const total = [h("b", {}, "all sources"), shown(read), h("td", {}, shown(kept), " ", h("small", {}, percent(kept, read))), cell(sum(columns.map((one) => one.total)), read),
     ...columns.map((one) => cell(one.total, read, one.docs ? address("drops", {stage: one.stage, reason: one.reason}) : null))];
   const page = Number(given.page || 0), visible = chosen.slice(page * ROWS, page * ROWS + ROWS);
   const orders = [["lost", "most removed first"], ["read", "largest first"], ["kept", "most kept first"], ["source", "by name, last first"], ...columns.map((one) => [String(one.i), `by ${one.stage}: ${one.reason}`])];
