@@ -30,19 +30,19 @@ STATE = ("manifest.json", "recipe.json", "origin.json", "receipts/*", "steps/*/r
          "steps/*/input/receipts/*", "drops/*", "steps/*/verdicts.parquet")  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="module")
-def packed():
+@pytest.fixture(autouse=True)
+def packed(monkeypatch):
     """The receipts of three parts are packed; `tests/history/test_repair.py` damages those with files of their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receipts, "MOST_FILES", 2)
-        yield
+    monkeypatch.setattr(receipts, "MOST_FILES", 2)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, packed):
+def made(tmp_path_factory):
     """A finished run of an Estimator and stages, and its input."""
     place = tmp_path_factory.mktemp("made")
-    Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(receipts, "MOST_FILES", 2)
+        Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
     assert [path.name for path in (place / "out" / "receipts").iterdir()] == ["packed.ndjson"]
     return place
 
