@@ -58,8 +58,8 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
     rebuilds the files of an index. From a folder that hides its input, a tokenizer, a preset and a folder of several
     results, nothing else is removed, because the call that makes them compares them with receipts. Damaged lines of a
     journal (list of created files) are replaced by the entries of receipts, and quotations of forgotten documents are
-    removed from receipts. Afterwards, run the same pipeline again: it
-    regenerates the missing files, and reuses the other files.
+    removed from receipts. Afterwards, run the same pipeline again: it regenerates the missing files, and reuses the
+    other files.
 
     - runner: the Runner that reads the files.
 
