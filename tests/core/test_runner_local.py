@@ -16,6 +16,7 @@ from dataprep.core.run.crashes import Quarantined
 from dataprep.core.run.runner import Local, Serial
 from dataprep.core.run.workers import Workers
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied
+from dataprep.store import lease
 
 
 class Late(Future):
@@ -43,8 +44,9 @@ def pool(monkeypatch):
     """
     found = SimpleNamespace(log=[], fates={}, limits=[], removed=[], within=[], slow=[])
 
-    def submit(work, task, item, timeout, folder):
+    def submit(work, task, item, timeout, folder, leases):
         assert folder == os.getcwd()
+        assert leases == lease.for_workers()
         assert work is run.work
         found.limits.append(timeout)
         item = cloudpickle.loads(item)

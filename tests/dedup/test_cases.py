@@ -111,11 +111,11 @@ def test_the_nearest_centroid_has_the_smallest_angle():
 
 @pytest.mark.parametrize(("share", "cosine"), [(0.1, 0), (0.10000004, 0), (0.1000001, 1), (0.4, 3), (1.0, 9)])
 def test_so_many_documents_are_left(monkeypatch, share, cosine):
-    """The share of all, rounded up; what floats are off is not rounded up."""
+    """The share of all, rounded up; what floats are off is not rounded up. Odd cosines are in the second part."""
     rows = np.zeros((2, 5), [("cosine", np.int16)])
     rows["cosine"] = [[0, 2, 4, 6, 8], [9, 1, 7, 3, 5]]
     monkeypatch.setattr(kmeans, "_rows", lambda _, number: rows[number])
-    assert kmeans.cosine_limit("", 2, share) == kmeans.CosineLimit(cosine, 1)
+    assert kmeans.cosine_limit("", 2, share) == kmeans.CosineLimit(cosine, (1, cosine % 2), 9 - cosine)
 
 
 def test_how_words_are_learnt(monkeypatch):

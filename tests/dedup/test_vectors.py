@@ -20,8 +20,8 @@ from twins.words import words
 def test_ids_of_a_group_are_those_of_its_parts(tmp_path):
     """Parts in a row share a file; those without vectors and the dropped are left out of a part's vectors."""
     dropped = kmeans.DroppedIds(str(tmp_path), 5, 2)
-    groups = [np.array([1, 5], np.uint64), np.array([31], np.uint64)]
-    dropped.write(iter(groups))
+    for group, ids in enumerate(([1, 5], [31])):
+        write_spill(kmeans.SortDropped.url(str(tmp_path), group), [np.array(ids, np.uint64)])
     assert [dropped.of(part).tolist() for part in range(5)] == [[1, 5]] * 3 + [[31]] * 2
     rows = np.array([[1, 0], [0, 0], [2, 3], [0, -1]], np.int16)
     for number, ids in ((0, [0, 1, 3, 5]), (3, [30, 31, 32, 33])):
@@ -50,7 +50,7 @@ def test_the_sample_has_the_smallest_hashes(tmp_path, monkeypatch, clusters, n_d
             spill.write([ids, ids, np.stack([ids + np.uint64(1), ids], 1).astype(np.int16)])
         held |= {i: [i + 1, i] for i in ids.tolist()}
     gone = kmeans.DroppedIds(str(tmp_path), 2, 1)
-    gone.write(iter([np.array([3, 55], np.uint64)]))
+    write_spill(kmeans.SortDropped.url(str(tmp_path)), [np.array([3, 55], np.uint64)])
     found = kmeans.FindClusters(str(tmp_path), "key", 2, 2, n_docs, clusters, 6, gone)._sample()
     hashes = {i: int(mix(np.array([i], np.uint64), 6)[0]) for i in held if i not in (3, 55)}
     limit = min(1.0, min(20, 4 * clusters) / max(1, n_docs)) * 2**64
