@@ -78,9 +78,12 @@ def stale(out: str, kind: str) -> StaleOutput:
 
 
 def quoting(folder: Folder) -> list[str]:
-    """Return the URLs of receipts that quote documents on the forget list of the run; that of PACKED for its lines."""
+    """Return the URLs of receipts that quote documents on the forget list of the run; that of PACKED for its lines.
+
+    Receipts are not read while documents are being forgotten.
+    """
     ids = listed(folder.url.partition(f"/{STEPS}/")[0])
-    if not len(ids):
+    if not len(ids) or not folder.is_settled or folder.record is None or folder.record.forgotten != digest(ids):
         return []
     packed = folder.path(RECEIPTS, receipts.PACKED)
     stats = {url: [] if one is None else one.get("stats", []) for url, one in folder.receipts().items()}
