@@ -130,9 +130,9 @@ def _grouped(keys: U64, docs: Numbers) -> tuple[U64, Numbers, I64]:
         ends[group + 1] += ends[group]
     at, own_keys, own_docs = ends.copy(), np.empty(n, np.uint64), np.empty(n, docs.dtype)
     for j in range(n):
-        group = np.int64((keys[j] * spread) >> np.uint64(1) >> shift)
-        own_keys[at[group]], own_docs[at[group]] = keys[j], docs[j]
-        at[group] += 1
+        own = np.int64((keys[j] * spread) >> np.uint64(1) >> shift)
+        own_keys[at[own]], own_docs[at[own]] = keys[j], docs[j]
+        at[own] += 1
     return own_keys, own_docs, ends
 
 

@@ -232,9 +232,9 @@ def by_top_byte(keys: U64, has: I64, first: int, records: npt.NDArray[Any], ends
             at[b] = ends[band, b]
             ends[band, b + 1] += ends[band, b]
         for j in has:
-            b = np.int64(own[j] >> top)
-            records[band, at[b]].key, records[band, at[b]].doc = own[j], first + j
-            at[b] += 1
+            byte = np.int64(own[j] >> top)
+            records[band, at[byte]].key, records[band, at[byte]].doc = own[j], first + j
+            at[byte] += 1
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
