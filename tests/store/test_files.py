@@ -421,3 +421,22 @@ def test_when_files_of_a_store_were_changed(monkeypatch):
     monkeypatch.setattr(files, "fs_of", lambda url: (store, "b"))
     assert files.changed("s3://b") == dict.fromkeys(ways, at.timestamp())
     assert files.changed("/none/of/it") == {}
+
+
+def test_each_reads_some_remote_files_ahead_and_yields_them_in_order():
+    """Never more than AT_ONCE that were not taken; an error comes at its place, and local files are read when taken."""
+    urls, begun = [f"memory://ahead/{n}" for n in range(3 * files.AT_ONCE)], []
+
+    def read(url):
+        begun.append(url)
+        return int(files.name_of(url)) if url != urls[40] else 1 // 0
+
+    found = files.each(read, urls)
+    for n in range(40):
+        assert next(found) == (urls[n], n)
+        assert len(begun) <= n + 1 + files.AT_ONCE
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+    begun.clear()
+    assert next(files.each(read, ["/a/1", "/a/2"])) == ("/a/1", 1)
+    assert begun == ["/a/1"]

@@ -72,6 +72,7 @@ ROW_SECONDS = 2e-7  # per row of a table of decisions that is written
 KEY_BYTES = 36  # of memory per key that is matched
 SPREAD = 0.16  # of the logarithms of the times of equal tasks
 WAITS = 250, 2.0  # requests of the controlling process that wait for each other, and further ones per part, on S3
+AT_ONCE = {"FindComponents": 13.0}  # requests of a task that wait together, as measured at 100 parts; of others, 1
 Cost = tuple[float, float]  # of a task, and further ones for each file that it reads
 COSTS: dict[str, dict[str, Cost]] = {
     "CompareRecords": {"opens": (0.0, 1.0), "requests": (3.0, 4.0)},
@@ -271,7 +272,7 @@ class Cluster:
         cores: the number of cores; each runs one task at a time.
         spread: the standard deviation of the logarithms of the times of equal tasks.
         preempted: how often a core is lost per hour; its task is started again on another core.
-        latency: the seconds that a request takes, one after another in each process; about 0.02 for object stores.
+        latency: the seconds that a request takes, about 0.02 for object stores; one after another, but for AT_ONCE.
     """
 
     cores: int
@@ -370,7 +371,7 @@ def forecast(found: Estimate, n_bytes: int, cluster: Cluster) -> Forecast:
             if wave.name == "HashDocuments":  # beside the keys, a trial stores shingles, of which there is a limit
                 shuffled = keys * times
             moved += 2 * shuffled + (n_bytes if wave.reads else 0)
-        waits = cluster.latency * total(COSTS, [wave], "requests") / wave.tasks
+        waits = cluster.latency * total(COSTS, [wave], "requests") / wave.tasks / AT_ONCE.get(wave.name, 1.0)
         took, worked = makespan(wave.tasks, seconds / wave.tasks + waits, cluster, n)
         elapsed, work = elapsed + took, work + worked
         if wave.name == "MatchKeys" and wave.of is not None:

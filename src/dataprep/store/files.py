@@ -12,9 +12,11 @@ import functools
 import os
 import posixpath
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, BinaryIO, TypeVar, cast
 
 import orjson
@@ -369,17 +371,20 @@ def move(old: str, new: str) -> None:
 
 
 def each(read: Callable[[str], T], urls: Sequence[str]) -> Iterator[tuple[str, T]]:
-    """Yield (URL, `read(URL)`) of each URL in order; remote files are read AT_ONCE at a time.
-
-    - read: a function of a URL.
-    """
+    """Yield (URL, `read(URL)`) of each URL in order; of remote files, AT_ONCE are being read or wait to be yielded."""
     if len(urls) < 2 or is_local(urls[0]):
         yield from ((url, read(url)) for url in urls)
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="read") as threads:
-        yield from zip(urls, threads.map(read, urls), strict=True)
+        left = iter(urls)
+        ahead = deque((url, threads.submit(read, url)) for url in islice(left, AT_ONCE))
+        while ahead:
+            url, found = ahead.popleft()
+            result = found.result()
+            ahead.extend((following, threads.submit(read, following)) for following in islice(left, 1))
+            yield url, result
 
 
 def read(url: str) -> bytes:

@@ -138,3 +138,15 @@ def test_partitions_grow_with_the_candidates():
     """One for little, and another for each PARTITION_BYTES."""
     sizes = [0, 1, PARTITION_BYTES, PARTITION_BYTES + 1, 2 * PARTITION_BYTES, 10**6 * PARTITION_BYTES]
     assert [n_partitions(size) for size in sizes] == [1, 1, 1, 2, 2, 10**6]
+
+
+def test_edges_of_remote_files_are_read_ahead_in_order(monkeypatch):
+    """Files with none, with fewer than are read ahead, and with more; the same as one file after another."""
+    monkeypatch.setattr(C, "EDGES_AHEAD", 2)
+    monkeypatch.setattr(C, "EDGES_AT_ONCE", 3)
+    out, sizes = f"memory://edges-{next(NUMBERS)}", [0, 1, 2, 3, 9, 0, *range(40)]
+    written = [np.arange(2 * n, dtype=np.uint32).reshape(-1, 2) + 100 * k for k, n in enumerate(sizes)]
+    for k, edges in enumerate(written):
+        files.write_bytes(C.MatchKeys.url(out, k), edges.tobytes())
+    task = C.FindComponents(out, "", (), 5, len(sizes), 0)
+    assert np.array_equal(np.concatenate(list(task._edges())), np.concatenate(written))

@@ -12,9 +12,10 @@ Slow reference for the tests: tests/twins/minhash.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,12 +24,13 @@ from dataprep.store import files
 from dataprep.store.spill import spill_to
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U64, Int
+from dataprep.unicode.text import I64, U32, U64, Int
 
 from .key_sources import KeyRange, MergedKeys, PartsKeys, number_type
 from .keys import PartKeys
 from .union import EDGES_AT_ONCE, RANGE_DOCS, Numbers, UnionFind
 
+EDGES_AHEAD = 1 << 17  # edges of each of `files.AT_ONCE` remote files that are in memory ahead: 16 or 32 MiB together
 CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u8")])  # a document's row in its part; its component
 GROUP_KEYS = 2048  # entered into a hash table at once
 
@@ -177,23 +179,40 @@ class FindComponents(Pass[int]):
         n_candidates = cost = at = 0
         with spill_to(url, 1) as spill:
             for base, root, shared in union.roots(parent):
+                joined: dict[str, PartKeys] = {}  # the parts of this range that have candidates
                 while at < len(self.parts) and self.parts[at].base + self.parts[at].docs <= base + len(root):
                     part = self.parts[at]
-                    first = part.base - base
-                    local = np.flatnonzero(shared[first : first + part.docs])
+                    start = part.base - base
+                    local = np.flatnonzero(shared[start : start + part.docs])
                     found = np.empty(len(local), CANDIDATE)
-                    found["doc"], found["root"] = local, root[first + local]
+                    found["doc"], found["root"] = local, root[start + local]
                     spill.write([found])
                     n_candidates += len(local)
-                    cost += self.doc_bytes * len(local)
-                    cost += 8 * int(part.sizes()[local].sum(dtype=np.int64)) if len(local) else 0
+                    joined |= {part.rows: part} if len(local) else {}
                     at += 1
+                for rows, sizes in files.each(partial(_sizes, joined), list(joined)):
+                    start = joined[rows].base - base
+                    cost += 8 * int(sizes[shared[start : start + len(sizes)] != 0].sum(dtype=np.int64))
+            cost += self.doc_bytes * n_candidates
         return {"candidates": n_candidates, "largest_component": largest, "cost": cost}
 
     def _edges(self) -> Iterator[Numbers]:
         """Yield the edges of all ranges of keys, some at a time."""
         number = number_type(self.n_docs)
-        for k in range(self.n_ranges):
-            with files.open_raw(MatchKeys.url(self.out, k)) as f:
-                while data := f.read(2 * np.dtype(number).itemsize * EDGES_AT_ONCE):
+        size = 2 * np.dtype(number).itemsize
+
+        def begun(url: str) -> tuple[BinaryIO, bytes]:
+            f = files.open_raw(url)
+            return f, f.read(size * EDGES_AHEAD)
+
+        for _, (f, begin) in files.each(begun, [MatchKeys.url(self.out, k) for k in range(self.n_ranges)]):
+            with f:
+                data = begin
+                while data:
                     yield np.frombuffer(data, number).reshape(-1, 2)
+                    data = f.read(size * EDGES_AT_ONCE)
+
+
+def _sizes(parts: Mapping[str, PartKeys], rows: str) -> U32:
+    """Return the sizes of the documents of the part whose file of rows is `rows`."""
+    return parts[rows].sizes()
