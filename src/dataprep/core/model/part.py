@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Sealed(Reader):
         joined: the schema of all Datasets that this one is joined with, as text; columns that a shard lacks contain
             nulls. "" if all shards have the same columns.
     """
+
+    thread_safe: ClassVar[bool] = True
 
     extra: tuple[tuple[str, str], ...] = ()
     joined: str = field(default="", compare=False)  # `extra` has the same names and types
@@ -159,6 +161,11 @@ class Part:
     def n_bytes(self) -> int:
         """The size of the slices in bytes, as stored."""
         return sum(piece.n_bytes for piece in self.slices)
+
+    @property
+    def thread_safe(self) -> bool:
+        """Whether the reader and all stages are dataprep's, and threads may run them on several parts at once."""
+        return all(blame.is_ours(one) and one.thread_safe for one in (self.reader, *self.stages))
 
     @property
     def stage_names(self) -> tuple[str, ...]:
