@@ -12,8 +12,12 @@ import os
 import sys
 
 CHOSEN = (
-    "ARROW_DEFAULT_MEMORY_POOL", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
-)  # fmt: skip
+    "ARROW_DEFAULT_MEMORY_POOL",
+    "GLIBC_TUNABLES",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
 BLOCK_BYTES = 32 << 20  # larger blocks still return at once; glibc allows no larger limit
 FREE_BYTES = 256 << 20  # that the process keeps
@@ -39,8 +43,8 @@ def keep_freed_memory() -> None:
 def share_freed_memory() -> None:
     """Let all threads that start from now on use the memory that others freed; on Linux with glibc only.
 
-    With memory of their own, two threads took 2.5 times the memory of one, and up to a fifth more CPU time for new pages.
-    Nothing is done in the cases in which `keep_freed_memory` does nothing.
+    With memory of their own, two threads took 2.5 times the memory of one, and up to a fifth more CPU time, for new
+    pages. Nothing is done in the cases in which `keep_freed_memory` does nothing.
     """
     if (libc := _glibc()) is not None:
         libc.mallopt(M_ARENA_MAX, 1)

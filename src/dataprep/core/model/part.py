@@ -165,7 +165,8 @@ class Part:
     @property
     def thread_safe(self) -> bool:
         """Whether the reader and all stages are dataprep's, and threads may run them on several parts at once."""
-        return all(blame.is_ours(one) and one.thread_safe for one in (self.reader, *self.stages))
+        run: tuple[Reader | Stage, ...] = (self.reader, *self.stages)
+        return all(blame.is_ours(one) and one.thread_safe for one in run)
 
     @property
     def stage_names(self) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import collections
-import contextvars
 import ctypes
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 32  # items per thread that may begin while an earlier, slower one is processed
+POLL = 0.005  # seconds between two looks at the running calls
 
 
 def may_share(task: Any, items: Sequence[Any]) -> bool:
@@ -26,14 +27,14 @@ def in_order(task: Callable[[T], R], items: Sequence[T], n: int) -> Iterator[R]:
 
     The first error in item order is raised. After an error, no further item begins, and those that have begun are
     completed. If the iteration is ended by Ctrl-C, by a signal, or by closing it, those that have begun are
-    interrupted. In both cases, no thread is left when the iteration has ended.
+    interrupted. In both cases, no call of the task is left when the iteration has ended.
     """
     calls, rest, waiting = _Calls(task), iter(items), collections.deque[Future[R]]()
     with ThreadPoolExecutor(n, thread_name_prefix="task") as threads:
         try:
             while True:
                 for item in (item for _, item in zip(range(AHEAD * n - len(waiting)), rest, strict=False)):
-                    waiting.append(threads.submit(contextvars.copy_context().run, calls, item))
+                    waiting.append(threads.submit(calls, item))
                 if not waiting:
                     return
                 yield waiting.popleft().result()
@@ -43,35 +44,49 @@ def in_order(task: Callable[[T], R], items: Sequence[T], n: int) -> Iterator[R]:
 
 
 class _Calls:
-    """Calls a task in several threads; once one call failed, or after `end`, no call begins."""
+    """Calls a task in several threads; once one call failed, or after `end`, no call begins.
+
+    There is no lock: an exception that another thread raises here could leave it locked. Each operation on the set of
+    threads is one call of C code, which is never interrupted.
+    """
 
     def __init__(self, task: Callable[[Any], Any]) -> None:
-        self._task, self._lock = task, threading.Lock()
-        self._ended = False
+        self._task, self._ended = task, False
         self._running = set[int]()  # the threads that call the task
 
     def __call__(self, item: Any) -> Any:
         own = threading.get_ident()
-        with self._lock:
-            if self._ended:
-                raise CancelledError
-            self._running.add(own)
+        self._running.add(own)  # before the check, so that `end` sees this thread, or this thread sees the end
         try:
+            if self._ended:
+                raise CancelledError  # noqa: TRY301 - as an error of the task
             return self._task(item)
         except BaseException:
             self._ended = True
             raise
         finally:
-            with self._lock:
-                self._running.discard(own)
+            self._running.discard(own)
 
     def end(self, *, interrupt: bool) -> None:
-        """Let no further call begin.
+        """Let no further call begin, and wait for those that have begun.
+
+        The pool does not wait for a thread if a signal interrupted `submit` while it started.
 
         - interrupt: whether to raise KeyboardInterrupt in the running calls, as Ctrl-C does in the main thread.
         """
-        with self._lock:
-            self._ended = True
-            for thread in self._running if interrupt else ():
-                given = ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(*given)
+        self._ended = True
+        try:
+            if interrupt:
+                self._interrupt()
+            while self._running:
+                time.sleep(POLL)
+        except BaseException:
+            self._interrupt()
+            raise
+
+    def _interrupt(self) -> None:
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        for thread in list(self._running):
+            raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+            if thread not in self._running:  # its call has just ended
+                raise_in(ctypes.c_ulong(thread), None)
