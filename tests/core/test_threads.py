@@ -15,6 +15,7 @@ import dataprep as dp
 import laws
 import test_laws
 from dataprep.core.model.part import Part
+from dataprep.core.model.process import check_stopped
 from dataprep.core.model.reader import Slice
 from dataprep.core.run.passes import PartItem
 from dataprep.core.run.runner import WORKER_BYTES, Serial
@@ -98,11 +99,12 @@ def test_the_first_error_in_item_order_is_raised():
 
 
 def endless(begun: threading.Event, ended: list[str], item: int) -> None:
-    """Work until an exception is raised in this thread."""
+    """Work, batch by batch, until this thread is to end."""
     try:
         while True:
             begun.set()
             time.sleep(0.001)
+            check_stopped()
     except BaseException as e:
         ended.append(type(e).__name__)
         raise

@@ -25,7 +25,7 @@ from .batch import Batch, Ids
 from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger
-from .process import begin_slice
+from .process import begin_slice, check_stopped
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import checked, rows_of_ids
@@ -271,6 +271,7 @@ class Part:
 
     def _given(self, flow: Iterator[Batch], columns: Sequence[str] | None) -> Iterator[Batch]:
         for batch in flow:
+            check_stopped()
             numbered_batch = _renumbered(batch, self.files_before)
             yield numbered_batch if columns is None else numbered_batch.select(list(columns))
 

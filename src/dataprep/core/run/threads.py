@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
-import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from ..model.process import until
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,8 +27,8 @@ def in_order(task: Callable[[T], R], items: Sequence[T], n: int) -> Iterator[R]:
     """Yield `task(item)` for every item, in item order; up to `n` threads call the task.
 
     The first error in item order is raised. After an error, no further item begins, and those that have begun are
-    completed. If the iteration is ended by Ctrl-C, by a signal, or by closing it, those that have begun are
-    interrupted. In both cases, no call of the task is left when the iteration has ended.
+    completed. If the iteration is ended by Ctrl-C, by a signal, or by closing it, those that have begun end at their
+    next batch of documents. In both cases, no call of the task is left when the iteration has ended.
     """
     calls, rest, waiting = _Calls(task), iter(items), collections.deque[Future[R]]()
     with ThreadPoolExecutor(n, thread_name_prefix="task") as threads:
@@ -39,19 +40,15 @@ def in_order(task: Callable[[T], R], items: Sequence[T], n: int) -> Iterator[R]:
                     return
                 yield waiting.popleft().result()
         except BaseException as e:
-            calls.end(interrupt=not isinstance(e, Exception))
+            calls.end(stop=not isinstance(e, Exception))
             raise
 
 
 class _Calls:
-    """Calls a task in several threads; once one call failed, or after `end`, no call begins.
-
-    There is no lock: an exception that another thread raises here could leave it locked. Each operation on the set of
-    threads is one call of C code, which is never interrupted.
-    """
+    """Calls a task in several threads; once one call failed, or after `end`, no call begins."""
 
     def __init__(self, task: Callable[[Any], Any]) -> None:
-        self._task, self._ended = task, False
+        self._task, self._ended, self._stopped = task, False, False
         self._running = set[int]()  # the threads that call the task
 
     def __call__(self, item: Any) -> Any:
@@ -60,33 +57,26 @@ class _Calls:
         try:
             if self._ended:
                 raise CancelledError  # noqa: TRY301 - as an error of the task
-            return self._task(item)
+            with until(lambda: self._stopped):
+                return self._task(item)
         except BaseException:
             self._ended = True
             raise
         finally:
             self._running.discard(own)
 
-    def end(self, *, interrupt: bool) -> None:
+    def end(self, *, stop: bool) -> None:
         """Let no further call begin, and wait for those that have begun.
 
         The pool does not wait for a thread if a signal interrupted `submit` while it started.
 
-        - interrupt: whether to raise KeyboardInterrupt in the running calls, as Ctrl-C does in the main thread.
+        - stop: whether the running calls end at their next batch of documents. An exception that was raised in another
+          thread at any place would end the process if a kernel just calls a function of Python.
         """
-        self._ended = True
+        self._ended, self._stopped = True, stop
         try:
-            if interrupt:
-                self._interrupt()
             while self._running:
                 time.sleep(POLL)
         except BaseException:
-            self._interrupt()
+            self._stopped = True
             raise
-
-    def _interrupt(self) -> None:
-        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        for thread in list(self._running):
-            raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
-            if thread not in self._running:  # its call has just ended
-                raise_in(ctypes.c_ulong(thread), None)
