@@ -30,3 +30,8 @@ def near_duplicates(
         else:
             gone[d] = hit
     return gone
+
+
+def by_top_byte(keys: list[list[int]], has: list[int], first: int) -> list[list[list[tuple[int, int]]]]:
+    """The keys of each band, with the rows of their documents, by the top byte of the key."""
+    return [[[(band[j], first + j) for j in has if band[j] >> 56 == top] for top in range(256)] for band in keys]

@@ -89,7 +89,7 @@ def test_no_documents_have_no_components():
 @given(keys=st.sets(st.tuples(st.integers(0, 6), st.integers(0, 30)), max_size=30), new=st.integers(0, 31))
 def test_edges_join_documents_of_one_key(keys, new):
     """Each document with the first that has its key; none if no document of the key is new."""
-    rows = sorted(keys, key=lambda row: row[0])
+    rows = list(keys)
     found = C.star_edges(
         np.array([k for k, _ in rows], np.uint64), np.array([d for _, d in rows], np.uint32), np.uint32(new)
     )
@@ -97,6 +97,23 @@ def test_edges_join_documents_of_one_key(keys, new):
     for key in {k for k, _ in rows}:
         docs = [d for k, d in rows if k == key]
         expected += [(d, min(docs)) for d in docs if d != min(docs) and max(docs) >= new]
+    assert sorted(map(tuple, found.tolist())) == sorted(expected)
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_edges_of_many_keys_join_what_sorting_joins(kind):
+    """Keys in many groups, in any order, with one key that a tenth of the documents have."""
+    random = np.random.default_rng(0)
+    keys, docs = random.integers(0, 9_000, 20_000).astype(np.uint64), random.permutation(20_000).astype(kind)
+    keys *= np.uint64(0x9E3779B97F4A7C15)
+    keys[:2_000] = 7
+    found = C.star_edges(keys, docs, kind(19_000))
+    rows = sorted(zip(keys.tolist(), docs.tolist(), strict=True))
+    expected = []
+    for _, same in itertools.groupby(rows, lambda row: row[0]):
+        of_key = [doc for _, doc in same]
+        expected += [(doc, of_key[0]) for doc in of_key[1:]] if of_key[-1] >= 19_000 else []
+    assert found.dtype == kind
     assert sorted(map(tuple, found.tolist())) == sorted(expected)
 
 

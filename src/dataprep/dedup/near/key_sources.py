@@ -25,7 +25,7 @@ from dataprep.unicode.text import U64
 
 from .keys import BUCKETS, PartKeys
 
-MATCH_RECORDS = 4 << 20  # keys sorted at once: 150 MB, including the memory of the sort
+MATCH_RECORDS = 4 << 20  # keys matched at once: 130 MB, including copies in groups and the edges
 GROUP_DOCS = 1 << 25  # documents of the parts that are merged together: their rows take at most 128 MB
 MAX_BITS = 16  # of a key, by which merged files are divided
 MAX_UINT32 = (1 << 32) - 1
@@ -45,7 +45,7 @@ def n_buckets(n_docs: int) -> int:
 
 @dataclass(frozen=True)
 class KeyRange:
-    """The keys (hashes of bands) that one task sorts.
+    """The keys (hashes of bands) that one task matches.
 
     The range contains the keys of the bands [first, last) = `bands` whose bucket, given by their top bits, is in
     [first, last) = `buckets`. If there are several bands, it contains all of their buckets.

@@ -5,6 +5,8 @@ an input part. It does not depend on the part's number in the Dataset or on drop
 looked up before it is created (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to
 documents. It contains the ids of the part's documents and, for every file of keys, the row in the part of each document
 of that file.
+
+Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from dataprep.core.run.passes import PartItem, Pass
 from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
+from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U32, U64
 
 from .sketch import Shingles, Sketch
@@ -206,18 +209,37 @@ class HashDocuments(Pass[PartToHash]):
 def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any] | Divided]:
     """Return one section per band and top byte, then the sizes of contents (words, uint32) of all documents."""
     sizes = np.concatenate([s for s, _, _ in held])
-    keys = np.concatenate([k for _, k, _ in held], axis=1)
     has = np.flatnonzero(sizes)
-    docs = (has + held[0][2]).astype(np.uint32)
-    sections: list[npt.NDArray[Any] | Divided] = []
-    for band in keys:
-        own = band[has]
-        top = (own >> np.uint64(56)).astype(np.uint8)
-        order = np.argsort(top, kind="stable")  # a radix sort, for one byte
-        records = np.empty(len(own), RECORD)
-        records["key"], records["doc"] = own[order], docs[order]
-        sections.append(Divided(records, np.append(0, np.cumsum(np.bincount(top, minlength=BUCKETS)))))
-    return [*sections, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
+    records = np.empty((len(held[0][1]), len(has)), RECORD)
+    ends = np.zeros((len(records), BUCKETS + 1), np.int64)
+    keys = np.concatenate([k for _, k, _ in held], axis=1)
+    by_top_byte(keys, has, held[0][2], records, ends)
+    divided = (Divided(*band) for band in zip(records, ends, strict=True))
+    return [*divided, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
+
+
+@kernel
+def by_top_byte(keys: U64, has: I64, first: int, records: npt.NDArray[Any], ends: I64) -> None:
+    """Fill `records`, RECORD[bands, m], in order of the top byte of the keys, and `ends`, int64[bands, BUCKETS + 1].
+
+    The records of a band with the top byte `b` are records[ends[b]:ends[b + 1]], in order of the documents.
+
+    - keys: uint64[bands, n].
+    - has: int64[m], the columns of `keys` to take; column `j` is of the document with the row first + j.
+    - ends: zeros.
+    """
+    top, at = np.uint64(56), np.empty(BUCKETS, np.int64)
+    for band in range(len(keys)):
+        own = keys[band]
+        for j in has:
+            ends[band, np.int64(own[j] >> top) + 1] += 1
+        for b in range(BUCKETS):
+            at[b] = ends[band, b]
+            ends[band, b + 1] += ends[band, b]
+        for j in has:
+            byte = np.int64(own[j] >> top)
+            records[band, at[byte]].key, records[band, at[byte]].doc = own[j], first + j
+            at[byte] += 1
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
