@@ -11,7 +11,7 @@ import base64
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class Parquet(Reader):
         source: "field:NAME" or "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that names the
             source of a document.
     """
+
+    thread_safe: ClassVar[bool] = True
 
     text: str = "text"
     columns: tuple[tuple[str, str], ...] = ()

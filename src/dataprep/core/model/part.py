@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from .batch import Batch, Ids
 from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger
-from .process import begin_slice
+from .process import begin_slice, check_stopped
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import checked, rows_of_ids
@@ -47,6 +47,8 @@ class Sealed(Reader):
         joined: the schema of all Datasets that this one is joined with, as text; columns that a shard lacks contain
             nulls. "" if all shards have the same columns.
     """
+
+    thread_safe: ClassVar[bool] = True
 
     extra: tuple[tuple[str, str], ...] = ()
     joined: str = field(default="", compare=False)  # `extra` has the same names and types
@@ -161,6 +163,12 @@ class Part:
         return sum(piece.n_bytes for piece in self.slices)
 
     @property
+    def thread_safe(self) -> bool:
+        """Whether the reader and all stages are dataprep's, and threads may run them on several parts at once."""
+        run: tuple[Reader | Stage, ...] = (self.reader, *self.stages)
+        return all(blame.is_ours(one) and one.thread_safe for one in run)
+
+    @property
     def stage_names(self) -> tuple[str, ...]:
         """The name of each stage in statistics."""
         return (*self.labels[: len(self.stages)], *(stage.name for stage in self.stages[len(self.labels) :]))
@@ -263,6 +271,7 @@ class Part:
 
     def _given(self, flow: Iterator[Batch], columns: Sequence[str] | None) -> Iterator[Batch]:
         for batch in flow:
+            check_stopped()
             numbered_batch = _renumbered(batch, self.files_before)
             yield numbered_batch if columns is None else numbered_batch.select(list(columns))
 

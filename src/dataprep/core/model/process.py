@@ -17,6 +17,7 @@ T = TypeVar("T")
 _reading: Any = None  # the index of the slice that is read, which the parent sees
 _timeout = 0.0  # seconds for each file
 _kept: dict[Hashable, Any] = {}
+_thread = threading.local()  # `is_stopped`: whether the call that this thread works on is to end
 _LOCK = threading.RLock()  # creating an object may create another one
 
 
@@ -53,6 +54,23 @@ def begin_slice(index: int) -> None:
         _reading.value = index
     if _timeout:
         signal.setitimer(signal.ITIMER_REAL, _timeout)
+
+
+@contextmanager
+def until(is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Let `check_stopped` end the `with` block in this thread once `is_stopped` returns True."""
+    _thread.is_stopped = is_stopped
+    try:
+        yield
+    finally:
+        _thread.is_stopped = None
+
+
+def check_stopped() -> None:
+    """Raise KeyboardInterrupt if the work of this thread is to end; the main thread gets Ctrl-C itself."""
+    is_stopped = getattr(_thread, "is_stopped", None)
+    if is_stopped is not None and is_stopped():
+        raise KeyboardInterrupt
 
 
 def kept(name: Hashable, make: Callable[[], T]) -> T:

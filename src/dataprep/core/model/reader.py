@@ -75,11 +75,13 @@ class Reader:
         splits: True if a slice of an uncompressed file may begin at any byte, as in files of lines; False if reading
             must begin at the start of the file.
         picks: True if `pick` reads some documents faster than `__call__` reads all of them.
+        thread_safe: as in `Stage`; only readers of dataprep are run in several threads.
     """
 
     VERSION: ClassVar[int] = 1
     splits: ClassVar[bool] = False
     picks: ClassVar[bool] = False
+    thread_safe: ClassVar[bool] = False
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

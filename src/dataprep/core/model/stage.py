@@ -79,10 +79,13 @@ class Stage(Declared):
       quote no text, and a Dataset sealed after the stage keeps neither the names of its input files nor the steps saved
       before it.
     - `compiled`: True if the stage runs kernels, which `warm` compiles.
+    - `thread_safe`: True if threads of one process may run the stage on several parts at once, and gain by it, because
+      its work is mostly that of kernels. Only stages of dataprep are run in this way.
     - `VERSION`: an integer; increase it when the same parameters produce a different result.
     """
 
     compiled: ClassVar[bool] = False
+    thread_safe: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Set `masks`: whether a subclass masks private data in quoted texts, so that `masked` must be called."""

@@ -63,6 +63,7 @@ class DropIds(Verdict):
     """
 
     only_drops: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = True
 
     verdicts: str
 
@@ -83,6 +84,8 @@ class CutSpans(Verdict):
         min_remaining_chars: if a document was cut and has fewer characters left than this, not counting white space, it
             is dropped with the reason "too_short_after_cuts".
     """
+
+    thread_safe: ClassVar[bool] = True
 
     spans: str
     min_remaining_chars: int = 1

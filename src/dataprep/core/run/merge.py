@@ -41,6 +41,7 @@ class MergeSections(Pass[int]):
     """
 
     noun = "group"
+    thread_safe = True
 
     found: ShuffleFiles
     merged: ShuffleFiles
@@ -110,6 +111,7 @@ class SplitSections(Pass[int]):
     """
 
     noun = "group"
+    thread_safe = True
 
     found: ShuffleFiles
     split: ShuffleFiles

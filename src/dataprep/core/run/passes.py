@@ -38,6 +38,11 @@ class PartItem:
         """The stored size of the part in bytes."""
         return self.part.n_bytes
 
+    @property
+    def thread_safe(self) -> bool:
+        """Whether a thread may process the part while others process other parts."""
+        return self.part.thread_safe
+
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
@@ -49,6 +54,7 @@ class Pass(Generic[T]):
     Attributes:
         noun: the prefix of file names: part-00003 for "part". If it is "", there is one item, and its file is
             OUT/FOLDER.
+        thread_safe: whether threads of one process may write several items at once; see `Runner.map`.
         out: the folder of the Estimator's work.
         key: a hash of everything, apart from the item, that determines the result.
 
@@ -65,6 +71,7 @@ class Pass(Generic[T]):
 
     folder: ClassVar[str]
     noun: ClassVar[str] = "part"
+    thread_safe: ClassVar[bool] = False
 
     out: str
     key: str

@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
 from dataprep.store import lease
-from dataprep.store.allocator import keep_freed_memory
+from dataprep.store.allocator import keep_freed_memory, share_freed_memory
 from dataprep.store.place import here
 from dataprep.store.progress import track
 from dataprep.store.remote import NETWORK
@@ -33,6 +34,7 @@ from ..model.forked import start_server
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
 from .elsewhere import name_of
+from .threads import in_order, may_share
 from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
@@ -66,7 +68,9 @@ class Runner(Protocol):
 
         Args:
             task: the function to call; cloudpickle must be able to pickle the function, the items and the results. It
-                may have `memory_bytes`, the memory that it needs in addition to the usual memory of a worker.
+                may have `memory_bytes`, the memory that it needs in addition to the usual memory of a worker, and
+                `thread_safe`: whether several threads may call it at once, for different items. An item may also have
+                `thread_safe`; it counts as True if it is absent.
             items: the arguments of the calls.
             label: the title of the progress bar; "" for no progress bar.
         """
@@ -122,6 +126,11 @@ def check_memory(size: int | str | None) -> None:
         parse_bytes(size)
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def machine_memory() -> int:
     """Return the bytes of memory that this machine (or its container) may use."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
@@ -147,19 +156,29 @@ def at_once(runner: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs all tasks in this process, one after another.
+    """Runs all tasks in this process.
 
     Args:
         memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced.
         timeout: must be None, since a process cannot interrupt its own work on a file; use `Local(1, timeout=...)`.
+        threads: the number of parts of the input that are processed at once, if all code that reads and processes them
+            is dataprep's and can share a process; default: 2, or 1 on a machine with one processor. With a function or
+            class of yours, or a stage whose work is mostly Python code, one part is processed at a time. A thread needs
+            the memory of a worker, so there are fewer of them if `memory` or the machine's memory is low.
     """
 
     memory: int | str | None = None
     timeout: InitVar[None] = None
+    threads: int = field(default_factory=lambda: min(2, processors()))
     workers: ClassVar[int] = 1
 
     def __post_init__(self, timeout: float | None) -> None:
         check_memory(self.memory)
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
+            msg = f"threads={self.threads!r} must be an integer of at least 1"
+            raise PlanError(msg)
+        if self.threads > 1:
+            share_freed_memory()
         if timeout is not None:
             msg = f"timeout={timeout!r} needs a worker process, but Serial has none; "
             msg += f"use dp.tools.Local(1, timeout={timeout!r})"
@@ -172,7 +191,15 @@ class Serial:
         """
         at_once(self)
         keep_freed_memory()
-        return track((_attempt(task, item) for item in items), items, label)
+        attempt, n = partial(_attempt, task), self._threads(task, items)
+        return track(in_order(attempt, items, n) if n > 1 else map(attempt, items), items, label)
+
+    def _threads(self, task: Callable[[T], R], items: Sequence[T]) -> int:
+        """Return the number of threads that may call a task at once."""
+        if not may_share(task, items):
+            return 1
+        fit = memory_of(self) // (WORKER_BYTES + getattr(task, "memory_bytes", 0))
+        return min(self.threads, len(items), max(1, fit))
 
 
 @dataclass(frozen=True)

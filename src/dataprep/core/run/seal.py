@@ -56,6 +56,11 @@ class Seal:
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
     synced: bool = True
 
+    @property
+    def thread_safe(self) -> bool:
+        """True, unless the ledgers of several parts share what they record."""
+        return self.ledgers is Part.ledgers
+
     def __call__(self, part: Part) -> dict[str, Any]:
         """Write the files of a part, unless it is finished, and return its receipt."""
         made = partial(self._write, part)

@@ -156,6 +156,7 @@ class SaveKeys(Pass[Part]):
     """
 
     folder = "keys"
+    thread_safe = True
 
     units: KeyUnits
 
@@ -216,6 +217,7 @@ class SetBits(Pass[int]):
 
     folder = "bits"
     noun = "range"
+    thread_safe = True
 
     size: FilterSize
     piece: int
@@ -357,6 +359,7 @@ class WriteSeen(WriteTable):
     """Write the table of documents that were seen before; a section is a segment of the file of LookUp."""
 
     schema = VERDICTS
+    thread_safe = True
 
     def rows(self, section: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of section number `section`; a Bloom filter does not identify the first occurrence."""

@@ -101,6 +101,11 @@ class ChosenShingles(Shingles):
         """The columns that are read."""
         return self.chosen
 
+    @property
+    def thread_safe(self) -> bool:  # type: ignore[override]
+        """True, unless a tokenizer is called."""
+        return self.tokens is None
+
     def texts(self, batch: Batch) -> pa.LargeStringArray:
         """Return the compared part of each document, as text."""
         return without(joined([values(batch, name) for name in self.chosen], "\n"), self.ignore)

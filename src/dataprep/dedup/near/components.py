@@ -47,6 +47,7 @@ class MatchKeys(Pass[KeyRange]):
 
     folder = "match"
     noun = "range"
+    thread_safe = True
 
     source: PartsKeys | MergedKeys
     first_new: int  # the number of the first document that may be dropped

@@ -64,6 +64,11 @@ class GatherCandidates(Pass[Part]):
     sections: int
     n_old: int  # parts of older Datasets: all of their documents are kept
 
+    @property
+    def thread_safe(self) -> bool:  # type: ignore[override]
+        """True, unless the sketch calls a tokenizer or other code that threads cannot share."""
+        return self.sketch.thread_safe
+
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
         """Return the hash of the whole deduplication, since a part's candidates depend on all other parts."""
         return self.key

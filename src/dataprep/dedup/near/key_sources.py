@@ -157,6 +157,7 @@ class MergeKeys(Pass[KeyGroup]):
 
     folder = "keys-merged"
     noun = "group"
+    thread_safe = True
 
     n_docs: int
     bands: int

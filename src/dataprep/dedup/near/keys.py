@@ -126,6 +126,11 @@ class HashDocuments(Pass[PartToHash]):
 
     sketch: Sketch
 
+    @property
+    def thread_safe(self) -> bool:  # type: ignore[override]
+        """True, unless the sketch calls a tokenizer or other code that threads cannot share."""
+        return self.sketch.thread_safe
+
     def item_key(self, item: PartToHash) -> str:
         """Return the hash that a part's receipt (record of the finished task) must have to be valid.
 

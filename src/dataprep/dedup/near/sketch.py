@@ -42,6 +42,10 @@ class Sketch(Protocol):
     def threshold(self) -> float:
         """The minimum similarity (0 to 1) at which a document is dropped; above 1, contents must be equal."""
 
+    @property
+    def thread_safe(self) -> bool:
+        """Whether several threads may hash documents at once, and gain by it."""
+
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
 
@@ -82,6 +86,7 @@ class Shingles:
     normalize: tuple[str, ...] | None = None  # differences that are ignored; None: the default of the unit
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
+    thread_safe: ClassVar[bool] = True
 
     @cached_property
     def permutations(self) -> tuple[U32, U32]:
@@ -150,6 +155,7 @@ class EqualTexts:
     bands: ClassVar[int] = 1
     threshold: ClassVar[float] = 2.0  # only if the contents are equal
     columns: ClassVar[tuple[str, ...]] = ("text",)
+    thread_safe: ClassVar[bool] = False
 
     def texts(self, batch: Batch) -> tuple[I64, U8]:
         """Return the text that represents each document: offsets int64[n + 1], and UTF-8 bytes, uint8."""
@@ -178,6 +184,8 @@ class EqualTexts:
 @dataclass(frozen=True, kw_only=True)
 class WholeText(EqualTexts):
     """The rule for `Exact`: a document is represented by its text in the normal form `form` (None: unchanged)."""
+
+    thread_safe: ClassVar[bool] = True
 
     form: str | None
 

@@ -55,6 +55,7 @@ class VerifyPartition(Pass[int]):
 
     folder = "verify"
     noun = "partition"
+    thread_safe = True
 
     gathered: ShuffleFiles
     bands: int
@@ -104,6 +105,7 @@ class WriteVerdicts(WriteTable):
     """
 
     schema = VERDICTS
+    thread_safe = True
 
     found: ShuffleFiles
     homes: tuple[str | None, ...]

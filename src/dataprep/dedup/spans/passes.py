@@ -61,6 +61,7 @@ class HashUnits(Pass[Part]):
     """
 
     folder = "hash"
+    thread_safe = True
 
     unit: str
     normalize: str | None
@@ -178,6 +179,7 @@ class MatchUnits(Pass[int]):
 
     folder = "match"
     noun = "partition"
+    thread_safe = True
 
     hashed: ShuffleFiles
     firsts: str
@@ -374,6 +376,7 @@ class CutRepeats(Pass[PartToCut]):
     """
 
     folder = "cut"
+    thread_safe = True
 
     matched: ShuffleFiles
     strips: bool  # the normal form has no white space at its ends
@@ -425,6 +428,7 @@ class WriteSpans(WriteTable):
     """
 
     schema = SPANS
+    thread_safe = True
 
     joined: Joined
 

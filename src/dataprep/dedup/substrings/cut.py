@@ -67,6 +67,7 @@ class SortRepeats(Pass[int]):
 
     folder = "sort"
     noun = "group"
+    thread_safe = True
 
     cut: str
     found: ShuffleFiles
@@ -108,6 +109,7 @@ class ShrinkRepeats(Pass[PartToCut]):
     """
 
     folder = "shrink"
+    thread_safe = True
 
     cut: str
     word_split: str
@@ -140,6 +142,7 @@ class WriteCuts(WriteTable):
     """
 
     schema = SPANS
+    thread_safe = True
 
     joined: Joined
     made: type[Pass[Any]]

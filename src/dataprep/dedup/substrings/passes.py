@@ -53,6 +53,7 @@ class HashWindows(Pass[Part]):
     """
 
     folder = "hash"
+    thread_safe = True
 
     width: int
     word_split: str
@@ -120,6 +121,7 @@ class CountHashes(Pass[int]):
 
     folder = "count"
     noun = "range"
+    thread_safe = True
 
     width: int
     word_split: str
@@ -215,6 +217,7 @@ class GatherRecords(Pass[Part]):
     """
 
     folder = "gather"
+    thread_safe = True
 
     width: int
     word_split: str

@@ -69,6 +69,7 @@ class CompareRecords(Pass[int]):
 
     folder = "compare"
     noun = "partition"
+    thread_safe = True
 
     width: int
     word_split: str

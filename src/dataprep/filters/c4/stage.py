@@ -95,6 +95,7 @@ class C4(Stage):
 
     VERSION: ClassVar[int] = 3
     compiled: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = True
 
     WORLD_SENTENCE_TERMINALS: ClassVar[tuple[str, ...]] = SENTENCE_TERMINALS
     WORLD_TERMINAL_PUNCTUATION: ClassVar[tuple[str, ...]] = TERMINAL_PUNCTUATION

@@ -59,6 +59,7 @@ class Jsonl(LimitedReader):
     source: str = ""
     splits: ClassVar[bool] = True
     picks: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -52,6 +52,7 @@ class JsonRecords(Jsonl):
 
     splits: ClassVar[bool] = False
     picks: ClassVar[bool] = False
+    thread_safe: ClassVar[bool] = False  # the work of most formats is that of Python code
 
     def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:
         """Yield the records of a file, positions ascending. Raises ReadError if the file is damaged."""
