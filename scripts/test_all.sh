@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 wheels=${TORCH_WHEELS:-https://download.pytorch.org/whl/cpu/torch/}
 torch=$(grep '^torch==' constraints.txt)
 ROOMS=(tests/store tests/core tests/read tests/dedup tests/cli)
+export DATAPREP_KILLS=3 DATAPREP_REPEATS=5  # more than in .ci/run
 
 find_python() {  # print the interpreter of a version: of pyenv, else of PATH; nothing if there is none
   local python

@@ -1,6 +1,6 @@
 """Parts with equal content, many of them, again and again: no task is disturbed by another one.
 
-In CI the Estimators that store keys by content are run five times by two and by four workers; DATAPREP_REPEATS=100
+In CI the Estimators that store keys by content are run three times by two and by four workers; DATAPREP_REPEATS=100
 takes a hundred.
 """
 
@@ -13,7 +13,7 @@ import laws
 import test_equal_parts
 
 FOUR = dp.tools.Local(4)  # whose processes these tests share
-REPEATS = int(os.environ.get("DATAPREP_REPEATS", "5"))
+REPEATS = int(os.environ.get("DATAPREP_REPEATS", "3"))
 
 
 @pytest.mark.parametrize("stages", test_equal_parts.CASES, ids=repr)

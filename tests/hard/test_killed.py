@@ -1,7 +1,7 @@
 """Results of every kind are replaced by calls that are killed: who opens the folder sees the old one or the new one.
 
-In CI a few kills of each, always the same calls; DATAPREP_KILLS=50 takes fifty. `tests/test_killed.py` does the same to
-"stages".
+In CI a few kills of each, always the same calls, and more in `make test-all`; DATAPREP_KILLS=50 takes fifty.
+`tests/test_killed.py` does the same to "stages".
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 from fixtures.replacements import REPLACEMENTS
 from test_killed import killed
 
-KILLS = os.environ.get("DATAPREP_KILLS", "3")
+KILLS = os.environ.get("DATAPREP_KILLS", "2")
 
 
 @pytest.mark.parametrize("name", [name for name in REPLACEMENTS if name != "stages"])
