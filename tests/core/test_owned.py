@@ -335,3 +335,24 @@ def test_a_run_that_goes_on_has_a_journal(tmp_path) -> None:
     files.write_state(str(tmp_path / "begun" / "_unfinished" / "recipe.json"), begun)
     (tmp_path / "begun" / ".hidden").touch()
     assert Pipeline().run(docs, str(tmp_path / "begun")).manifest == first.manifest
+
+
+@pytest.mark.parametrize("place", ["folder", "memory://owned/taken"])
+@pytest.mark.parametrize("job", ["remove", "discard"])
+def test_nothing_is_deleted_in_a_folder_that_was_taken(tmp_path, place, job):
+    """A process that was suspended until another one took its folder would delete the new owner's files."""
+    out = str(tmp_path / place) if place == "folder" else place
+    Pipeline(*STAGES).run(dataset_of(tmp_path / "in", TEXTS), out)
+    before = sorted(files.sizes(out))
+
+    def taken():
+        msg = "taken"
+        raise InUse(msg)
+
+    with atomic.leased(out, taken), pytest.raises(InUse, match="taken"):
+        if job == "remove":
+            owned.remove(out, ["data"])
+        else:
+            owned.discard(files.join(out, "data"))
+    assert sorted(files.sizes(out)) == before
+    assert owned.remove(out, ["data"]) > 0

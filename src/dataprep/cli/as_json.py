@@ -129,7 +129,7 @@ def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) 
     - allowed: bytes of memory that may be used.
     - worker_bytes: memory of one worker.
     """
-    needs = [("all workers together", found.peak_bytes * workers)]
+    needs = [("all workers together", found.needed_bytes(workers, allowed))]
     needs += [(held.what, held.n_bytes + worker_bytes) for held in found.reserved]
     return {
         "schema": SCHEMA, "stored_bytes": found.stored_bytes, "text_bytes": found.text_bytes,

@@ -92,8 +92,9 @@ def plan(
         times = map(duration, (cost.seconds / workers, cost.cpu_seconds))
         table.add_row(cost.step, f"{cost.n_passes}", *sizes, *times, f"{cost.peak_bytes / 1e6:,.0f}")
     console.print(table)
-    console.print("the times leave out the start of the command, about half a second", highlight=False)
-    _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
+    threads = ", and the second thread that one worker uses for most deduplication" if workers == 1 else ""
+    console.print(f"the times leave out the start of the command, about half a second{threads}", highlight=False)
+    _print_memory(console, "all workers together", found.needed_bytes(workers, allowed), allowed, "use fewer workers")
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES
         _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)

@@ -50,6 +50,7 @@ COLD_BYTES = 1 << 20
 MEMORY = "/dev/shm"  # noqa: S108 - the folder of a trial in it is private, as in every folder for temporary files
 MEMORY_TIMES = 32  # a trial writes a few times its sample
 LEAST_MORE, LEAST_GROWN = 0.2, 0.5  # of text, and of time between passes: less is the noise of a start
+SHARED_PEAK = 1.6  # memory of Serial with two threads to that with one, at most: 1.35 for Exact, 1.6 for MinHash
 MAX_VALUES = 1000  # different values that are counted per added column
 TRAIN = "train"
 UNTRIED = (TRAIN, "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
@@ -124,6 +125,12 @@ class Estimate:
     def peak_bytes(self) -> int:
         """Peak memory of one worker during the run, in bytes."""
         return max(cost.peak_bytes for cost in self.costs)
+
+    def needed_bytes(self, workers: int, allowed: int) -> int:
+        """Return the memory in bytes that all workers need together, of which `allowed` bytes may be used."""
+        if workers == 1 and Serial(memory=allowed).fitting() > 1:
+            return round(self.peak_bytes * SHARED_PEAK)
+        return self.peak_bytes * workers
 
 
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:

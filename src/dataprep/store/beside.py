@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from dataprep.errors import DataprepError, StaleOutput
 
-from .atomic import full_disk_said, is_attempt, journal_of, journaled, note, remove_empty, sync, whole
+from .atomic import check_leases, full_disk_said, is_attempt, journal_of, journaled, note, remove_empty, sync, whole
 
 T = TypeVar("T")
 UNFINISHED = "_unfinished"  # the name that `core/output` gives to the same folder
@@ -86,6 +86,7 @@ def recover(out: str | os.PathLike[str]) -> None:
         for old, new in moves:
             os.replace(old, new)
         for name in found.gone:
+            check_leases(os.path.join(out, name))
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(out, name))
         sync({os.fspath(out), *(os.path.dirname(new) for _, new in moves)})
@@ -106,6 +107,7 @@ def discard(out: str | os.PathLike[str], names: Collection[str] | None = None) -
     for folder, _, found in os.walk(home(out), topdown=False):
         for path in (os.path.join(folder, name) for name in found):
             if os.path.abspath(path) in ours or (names is None and is_attempt(os.path.basename(path))):
+                check_leases(path)
                 os.unlink(path)
         remove_empty(folder, above=os.fspath(out))
 

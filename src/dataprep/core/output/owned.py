@@ -18,6 +18,7 @@ from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
+    check_leases,
     full_disk_said,
     is_attempt,
     is_journal,
@@ -198,7 +199,8 @@ def ours(out: str, names: Iterable[str]) -> list[str]:
 def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
     """Delete files that dataprep created, and folders that become empty as a result; return the number of bytes freed.
 
-    Other empty folders are kept, unless the journal lists a file in them.
+    Other empty folders are kept, unless the journal lists a file in them. Raises InUse if another process has taken the
+    lease of the folder.
 
     - names: the files and folders in `out` in which files are deleted.
     - but: the paths in `out` of files that are kept.
@@ -206,10 +208,13 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
     freed, names = 0, list(names)
     gone = [url for url in _divided(out, names)[0] if relative(url, out) not in but]
     if not files.is_local(out):
+        if gone:
+            check_leases(out)
         stated = files.sizes(out) if gone else {}
         files.remove_remote(gone)
         return sum(stated.get(url, 0) for url in gone)
     for url in gone:
+        check_leases(url)
         freed += os.lstat(url).st_size
         os.unlink(url)
         remove_empty(os.path.dirname(url), above=files.path_of(out))
@@ -260,12 +265,14 @@ def link(old: str, new: str) -> None:
 def discard(url: str) -> None:
     """Delete a file, or all files at any depth of a folder, if dataprep created them; other files are kept.
 
-    Object stores, and folders without a journal, have no list of created files; everything in them is deleted.
+    Object stores, and folders without a journal, have no list of created files; everything in them is deleted. Raises
+    InUse if another process has taken the lease of the folder.
     """
     if files.is_local(url) and journal_of(files.path_of(url)):
         home, _, name = os.path.abspath(files.path_of(url)).rpartition("/")
         remove(home, [name])
     else:
+        check_leases(url)
         files.remove(url)
 
 

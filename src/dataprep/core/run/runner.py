@@ -198,8 +198,14 @@ class Serial:
         """Return the number of threads that may call a task at once."""
         if not may_share(task, items):
             return 1
-        fit = memory_of(self) // (WORKER_BYTES + getattr(task, "memory_bytes", 0))
-        return min(self.threads, len(items), max(1, fit))
+        return min(len(items), self.fitting(getattr(task, "memory_bytes", 0)))
+
+    def fitting(self, more: int = 0) -> int:
+        """Return the number of threads, at most `threads`, for which there is memory.
+
+        - more: bytes that each thread needs in addition to the usual memory of a worker.
+        """
+        return min(self.threads, max(1, memory_of(self) // (WORKER_BYTES + more)))
 
 
 @dataclass(frozen=True)
