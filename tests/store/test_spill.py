@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import itertools
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dataprep.store import files
+from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import (
     Divided,
     Spill,
@@ -130,3 +133,36 @@ def test_an_unfinished_file_does_not_appear(tmp_path) -> None:
         spill.write([np.arange(3)])
         raise ZeroDivisionError
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_remote_files_are_read_several_at_once_and_in_order(tmp_path, monkeypatch):
+    """Sections, sizes and rows of 40 files of memory:// are those of local files."""
+    both, waits, real = threading.Barrier(2, timeout=60), iter(()), files.open_raw
+
+    def counted(url, *given):
+        if next(waits, False):
+            both.wait()
+        return real(url, *given)
+
+    found = {}
+    for place in (str(tmp_path), "memory://spill"):
+        for k in range(40):
+            with spill_to(f"{place}/f-{k:05d}", 6) as spill:
+                for segment in range(k % 3):
+                    ids = np.arange(k % 5, dtype=KIND["id"]) + segment
+                    rows = np.array([(one, 1 + one % 3) for one in ids], KIND)
+                    payload = np.repeat(ids % 251, rows["size"]).astype(np.uint8)
+                    spill.write([rows[:0], payload[:0], rows, payload, rows[:1], payload[: rows["size"][:1].sum()]])
+        waits = iter([True, True] if "://" in place else [])
+        monkeypatch.setattr(files, "open_raw", counted)
+        shuffled = ShuffleFiles(f"{place}/f-", 40, 3, width=2)
+        urls = [shuffled.file(k) for k in range(40)]
+        own = SpilledRows.read(urls, 1, KIND, lambda rows: rows["size"].astype(np.int64))
+        chosen = np.random.default_rng(3).permutation(len(own.headers))
+        found[place] = [
+            own.headers.tolist(), own.file.tolist(), *(some.tolist() for some in own.load(chosen)),
+            [some.tolist() for some in shuffled.read(0, 3, np.uint8)], shuffled.size(2),
+        ]  # fmt: skip
+        monkeypatch.undo()
+    assert found[str(tmp_path)] == found["memory://spill"]
+    assert len(own.headers) > 40

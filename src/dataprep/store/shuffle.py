@@ -9,13 +9,14 @@ no task reads more than the tasks before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import files
 from .spill import Spill
 
 FAN_IN = 64  # files that a task reads
@@ -77,19 +78,28 @@ class ShuffleFiles:
     def size(self, section: int) -> int:
         """Return the number of bytes of a section."""
         urls, index = self.of(section)
-        total = 0
-        for url in urls:
+
+        def size(url: str) -> int:
             with Spill(url) as spill:
-                total += sum(-np.subtract(*spill.where(segment, index)) for segment in range(spill.segments))
-        return int(total)
+                return int(sum(-np.subtract(*spill.where(segment, index)) for segment in range(spill.segments)))
+
+        return sum(n for _, n in files.each(size, urls))
 
     def read(self, first: int, last: int, dtype: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the data of the sections `first` to `last - 1`, as arrays of `dtype`."""
         while first < last:
             urls, index = self.of(first)
             end = min(last, self.cuts(self.slice_of(first))[1])
-            for url in urls:
-                with Spill(url) as spill:
-                    for segment in range(spill.segments):
-                        yield spill.read(segment, self.width * index, self.width * (index + end - first), dtype)
+            for _, found in files.each(self._reading(index, index + end - first, dtype), urls):
+                yield from found
             first = end
+
+    def _reading(self, first: int, last: int, dtype: Any) -> Callable[[str], list[npt.NDArray[Any]]]:
+        """Return a function that reads the sections `first` to `last - 1` of one file, an array for each segment."""
+
+        def read(url: str) -> list[npt.NDArray[Any]]:
+            with Spill(url) as spill:
+                cut = self.width * first, self.width * last
+                return [spill.read(segment, *cut, dtype) for segment in range(spill.segments)]
+
+        return read

@@ -202,15 +202,21 @@ class SpilledRows:
         - dtype: the dtype of a header.
         - size: a function that takes n headers and returns the sizes in bytes of their payloads, int64[n].
         """
+
+        def read(url: str) -> list[tuple[Any, int]]:
+            """Return, for each segment of a file, its headers and the offset of its payloads."""
+            with Spill(url) as spill:
+                return [
+                    (spill.read(segment, 2 * partition, dtype=dtype), spill.where(segment, 2 * partition + 1)[0])
+                    for segment in range(spill.segments)
+                ]
+
         none = np.zeros(0, np.int64)
         rows: list[tuple[Any, ...]] = [(np.zeros(0, dtype), none.astype(np.int32), none, none)]
-        for number, url in enumerate(urls):
-            with Spill(url) as spill:
-                for segment in range(spill.segments):
-                    found = spill.read(segment, 2 * partition, dtype=dtype)
-                    start, _ = spill.where(segment, 2 * partition + 1)
-                    n = size(found)
-                    rows.append((found, np.full(len(found), number, np.int32), start + np.cumsum(n) - n, n))
+        for number, (_, segments) in enumerate(files.each(read, urls)):
+            for found, start in segments:
+                n = size(found)
+                rows.append((found, np.full(len(found), number, np.int32), start + np.cumsum(n) - n, n))
         headers, file, offset, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
         return cls(urls, headers, file, offset, sizes)
 
@@ -227,12 +233,18 @@ class SpilledRows:
         out = np.empty(int(size.sum()), np.uint8)
         apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # otherwise adjacent: one read
         cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(order)] if len(order) else []
-        for number, runs in itertools.groupby(itertools.pairwise(cuts), lambda run: int(file[run[0]])):
-            with files.open_raw(self.urls[number]) as f:
-                for low, high in runs:
+        runs = itertools.groupby(itertools.pairwise(cuts), lambda run: self.urls[file[run[0]]])
+        runs_of = {url: list(own) for url, own in runs}
+
+        def read(url: str) -> None:
+            with files.open_raw(url) as f:
+                for low, high in runs_of[url]:
                     f.seek(int(offset[low]))
                     n_bytes = int(size[low:high].sum())
                     out[ends[high - 1] - n_bytes : ends[high - 1]] = np.frombuffer(f.read(n_bytes), np.uint8)
+
+        for _ in files.each(read, list(runs_of)):
+            pass
         starts = np.empty(len(rows), np.int64)
         starts[order] = ends - size
         return starts, out

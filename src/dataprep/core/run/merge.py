@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.store import shuffle
+from dataprep.store import files, shuffle
 from dataprep.store.shuffle import ShuffleFiles
 from dataprep.store.spill import Divided, Spill, spill_to
 
@@ -58,12 +58,15 @@ class MergeSections(Pass[int]):
         own = range(group * n // m, (group + 1) * n // m)
         with contextlib.ExitStack() as opened:
             pieces: list[tuple[Spill, npt.NDArray[np.int64]]] = []  # per segment, the offsets of its sections
-            for source in own:
-                at = self.found.slice_of(first)
-                spill = opened.enter_context(Spill(self.found.file(source * self.found.slices + at)))
-                before = self.found.cuts(at)[0]
-                cut = width * (first - before), width * (last - before)
-                pieces += [(spill, spill.offsets(segment, *cut)) for segment in range(spill.segments)]
+            at = self.found.slice_of(first)
+            cut = [width * (section - self.found.cuts(at)[0]) for section in (first, last)]
+
+            def read(source: str) -> tuple[Spill, list[npt.NDArray[np.int64]]]:
+                spill = opened.enter_context(Spill(source))
+                return spill, [spill.offsets(segment, *cut) for segment in range(spill.segments)]
+
+            for _, (spill, found) in files.each(read, [self.found.file(one * self.found.slices + at) for one in own]):
+                pieces += [(spill, offsets) for offsets in found]
             n_sections = width * (last - first)
             table = np.array([offsets for _, offsets in pieces], np.int64).reshape(len(pieces), n_sections + 1)
             sizes = np.diff(table, axis=1)
