@@ -114,6 +114,7 @@ def endless(begun: threading.Event, ended: list[str], item: int) -> None:
 def test_ctrl_c_interrupts_the_running_items():
     """The main thread gets the KeyboardInterrupt, every running task too, and no thread is left."""
     begun, ended = threading.Event(), []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores Ctrl-C
 
     def press() -> None:
         begun.wait(60)
@@ -121,9 +122,12 @@ def test_ctrl_c_interrupts_the_running_items():
 
     presses = threading.Thread(target=press)
     presses.start()
-    with pytest.raises(KeyboardInterrupt):
-        list(in_order(partial(endless, begun, ended), range(9), 2))
-    presses.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(in_order(partial(endless, begun, ended), range(9), 2))
+    finally:
+        presses.join()
+        signal.signal(signal.SIGINT, before)
     assert set(ended) == {"KeyboardInterrupt"}
     assert own_threads() == []
 
