@@ -2,7 +2,7 @@
 
     python benchmarks/bench_growth.py [--mb 100 300 1000] [--only minhash suffix] [--memory 2GB] [--sentences]
 
-JSONL in, sealed Parquet out: `Pipeline(METHOD).run(...)` with `Serial(memory=...)`, each job a process of its own after
+JSONL in, sealed Parquet out: `Pipeline(METHOD).run(...)` with `Serial(threads=1)`, each job a process of its own after
 one small run that compiles the kernels. CPU is user and system time of the process; the peak is of the process and its
 children together, looked at twenty times a second. Text: `corpus.py`, new sentences with planted copies (--sentences:
 sentences that come back, the worst case for repeated text). SemDeDup's vectors are 64 numbers of hashed words, so that
@@ -68,7 +68,7 @@ def job(method: str, source: str, out: str, memory: str) -> None:
     columns = {"columns": ["url", "date"]} if method == "url" else {}
     docs = dp.read(source, **columns)
     name, options = METHODS[method]
-    result = dp.Pipeline(getattr(dp, name)(**options)).run(docs, out, dp.tools.Serial(memory=memory))
+    result = dp.Pipeline(getattr(dp, name)(**options)).run(docs, out, dp.tools.Serial(memory=memory, threads=1))
     book = result.stats[-1]
     removed = 1 - book.total(book.out).bytes / max(1, book.total(book.into).bytes)
     print(f"removed {removed:.4f}")

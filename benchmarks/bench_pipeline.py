@@ -35,7 +35,7 @@ def job(source: str, out: str, workers: int) -> None:
     """The pipeline itself, in this process."""
     import dataprep as dp
 
-    run = dp.tools.Serial() if workers == 1 else dp.tools.Local(workers)
+    run = dp.tools.Serial(threads=1) if workers == 1 else dp.tools.Local(workers)
     dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash()).run(dp.read(source), out, run)
 
 
