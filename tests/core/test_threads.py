@@ -206,7 +206,6 @@ def many_parts(folder, n: int):
     return dp.read(f"{folder}/*.jsonl").of(parts)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of an open file that Ctrl-C left
 @pytest.mark.parametrize("stage", FIRST, ids=lambda stage: stage.name)
 def test_threads_write_the_bytes_of_one(stage, tmp_path):
     """Also in a run that was interrupted in another number of threads."""

@@ -9,8 +9,9 @@ no task reads more than the tasks before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,16 +91,13 @@ class ShuffleFiles:
         while first < last:
             urls, index = self.of(first)
             end = min(last, self.cuts(self.slice_of(first))[1])
-            for _, found in files.each(self._reading(index, index + end - first, dtype), urls):
+            cut = self.width * index, self.width * (index + end - first)
+            for _, found in files.each(partial(_sections, *cut, dtype), urls):
                 yield from found
             first = end
 
-    def _reading(self, first: int, last: int, dtype: Any) -> Callable[[str], list[npt.NDArray[Any]]]:
-        """Return a function that reads the sections `first` to `last - 1` of one file, an array for each segment."""
 
-        def read(url: str) -> list[npt.NDArray[Any]]:
-            with Spill(url) as spill:
-                cut = self.width * first, self.width * last
-                return [spill.read(segment, *cut, dtype) for segment in range(spill.segments)]
-
-        return read
+def _sections(first: int, last: int, dtype: Any, url: str) -> list[npt.NDArray[Any]]:
+    """Return the data of the sections `first` to `last - 1` of a file, as one array of `dtype` per segment."""
+    with Spill(url) as spill:
+        return [spill.read(segment, first, last, dtype) for segment in range(spill.segments)]

@@ -208,9 +208,10 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
     freed, names = 0, list(names)
     gone = [url for url in _divided(out, names)[0] if relative(url, out) not in but]
     if not files.is_local(out):
-        if gone:
-            check_leases(out)
-        stated = files.sizes(out) if gone else {}
+        if not gone:
+            return 0
+        check_leases(out)
+        stated = files.sizes(out)
         files.remove_remote(gone)
         return sum(stated.get(url, 0) for url in gone)
     for url in gone:

@@ -28,7 +28,8 @@ from dataprep.store.progress import track
 from ..model.process import kept
 from .crashes import ATTEMPTS
 from .elsewhere import NO_KERNELS, SAME, Needs, difference, enter, versions
-from .runner import AHEAD, WORKER_BYTES, Local, at_once, check_memory, check_timeout, parse_bytes, work
+from .runner import WORKER_BYTES, Local, at_once, check_memory, check_timeout, parse_bytes, work
+from .threads import AHEAD
 
 T = TypeVar("T")
 R = TypeVar("R")

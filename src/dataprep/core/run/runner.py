@@ -34,7 +34,7 @@ from ..model.forked import start_server
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
 from .elsewhere import name_of
-from .threads import in_order, may_share
+from .threads import AHEAD, in_order, may_share
 from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
@@ -48,7 +48,6 @@ ADVICE = {
     "SIGTERM": "another program ended it; run again",
 }
 ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
-AHEAD = 32  # results per worker that may wait for an earlier, slower task
 
 
 class Runner(Protocol):
@@ -178,7 +177,7 @@ class Serial:
             msg = f"threads={self.threads!r} must be an integer of at least 1"
             raise PlanError(msg)
         if self.threads > 1:
-            share_freed_memory()
+            share_freed_memory()  # before any thread of a run starts: later, memory doubled
         if timeout is not None:
             msg = f"timeout={timeout!r} needs a worker process, but Serial has none; "
             msg += f"use dp.tools.Local(1, timeout={timeout!r})"

@@ -14,7 +14,7 @@ from ..model.process import until
 T = TypeVar("T")
 R = TypeVar("R")
 
-AHEAD = 32  # items per thread that may begin while an earlier, slower one is processed
+AHEAD = 32  # results per thread, or per worker, that may wait for an earlier, slower task
 POLL = 0.005  # seconds between two looks at the running calls
 
 
