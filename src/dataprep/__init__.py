@@ -17,9 +17,12 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
 
 from . import lazy
+
+TYPE_CHECKING = False  # as in `lazy`
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

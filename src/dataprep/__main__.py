@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-import signal
 import sys
+
+from .store.starting import NUMBERS, end_at_once  # which loads at once, as all that is imported here
 
 LEAST, LEAST_PER_THREAD = 1 << 30, 100 << 20  # bytes of address space to load all libraries: measured with 2 threads
 BLAS_THREADS = 64  # most threads of OpenBLAS
-STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
+STOPPED = [128 + number for number in NUMBERS]  # exit codes
 
 
 def main() -> None:
     """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too."""
+    end_at_once()
     _open_streams()
     from .store.stopping import clean_end, importing, leave_memory
 
     atexit.register(leave_memory)  # is called last
     _check_address_space()
-    with importing():
-        from .cli import main as run
     try:
         with clean_end():
+            with importing():
+                from .cli import main as run
             run()
     except SystemExit as e:
         if e.code in STOPPED:
@@ -51,16 +52,18 @@ def _check_address_space() -> None:
 
     OpenBLAS, of which numpy and scipy each bring one, tries for ever to reserve 32 MB and a stack for each thread.
     """
-    with contextlib.suppress(ImportError, ValueError):  # there is no such limit on Windows
+    try:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         threads = int(os.environ.get("OPENBLAS_NUM_THREADS") or min(os.cpu_count() or 1, BLAS_THREADS))
-        least = LEAST + threads * LEAST_PER_THREAD
-        if limit not in (resource.RLIM_INFINITY, -1) and limit < least:
-            has = f"the limit of address space is {limit / 1e9:.2f} GB and must be at least {least / 1e9:.2f} GB"
-            sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v, or set OPENBLAS_NUM_THREADS=1\n")
-            sys.exit(1)
+    except (ImportError, ValueError):  # there is no such limit on Windows
+        return
+    least = LEAST + threads * LEAST_PER_THREAD
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < least:
+        has = f"the limit of address space is {limit / 1e9:.2f} GB and must be at least {least / 1e9:.2f} GB"
+        sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v, or set OPENBLAS_NUM_THREADS=1\n")
+        sys.exit(1)
 
 
 def _end(code: int) -> None:

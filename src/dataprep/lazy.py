@@ -1,17 +1,21 @@
 """Names that are defined elsewhere and load on first use, so that importing a module is fast.
 
 `compute` and `parquet` are pyarrow's modules, of which the first builds the docstrings of 300 functions when it loads.
+`typing` is not imported, so that a command handles Ctrl-C a hundredth of a second after Python has started.
 """
 
 from __future__ import annotations
 
 import importlib
-import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+
+TYPE_CHECKING = False  # a type checker takes it for the name in `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
 
-class _Module(types.ModuleType):
+class _Module(ModuleType):
     """A module that is imported when a name is first read from it."""
 
     def __getattr__(self, name: str) -> Any:

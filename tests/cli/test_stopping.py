@@ -201,7 +201,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["dataprep.cli", "dataprep.cli.look"])
+@pytest.mark.parametrize("module", ["dataprep.store.stopping", "dataprep.cli", "dataprep.cli.look"])
 @pytest.mark.parametrize("number", [2, 15], ids=["ctrl-c", "sigterm"])
 def test_a_signal_during_imports_is_one_sentence(number, module):
     """The first second of a command are imports, which may ignore what is raised in them."""
@@ -242,6 +242,32 @@ def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="130"):
         cli.main()
     assert capsys.readouterr().err == "dataprep: stopped; nothing was saved\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_second_signal_does_not_interrupt_the_sentence(number, monkeypatch, capsys):
+    """As `timeout` sends two; the handlers are then as before."""
+
+    def again():
+        signal.raise_signal(number)
+        return "stopped; nothing was saved"
+
+    monkeypatch.setattr(stopping, "_folders", [])
+    monkeypatch.setattr(cli, "warn_in_options", lambda *_: signal.raise_signal(number))
+    monkeypatch.setattr(cli, "_stopped", again)
+    with pytest.raises(SystemExit, match=str(128 + number)), stopping.clean_end():
+        cli.main()
+    assert capsys.readouterr().err == "dataprep: stopped; nothing was saved\n"
+    assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+
+
+def test_a_command_handles_signals_before_it_imports_much():
+    """Python and `dataprep.store.starting` load in a hundredth of a second; `typing` alone takes as long."""
+    code = "import sys; before = set(sys.modules); import dataprep.__main__; print(*set(sys.modules) - before)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    ours = {name for name in found if name.startswith("dataprep")}
+    assert ours == {f"dataprep{name}" for name in ("", ".__main__", ".lazy", ".store", ".store.starting")}
+    assert not {"contextlib", "re", "threading", "typing"} & set(found)
 
 
 def stopped(*_):

@@ -13,7 +13,7 @@ import typer
 
 from dataprep import __version__
 from dataprep.errors import InUse, Replaced, Transient, WorkerDied, counted, shown
-from dataprep.store.stopping import CODES, stopped_in
+from dataprep.store.stopping import CODES, stopped_in, undisturbed
 from dataprep.train.ranks import is_first_here
 
 from .listed import CommandList
@@ -56,11 +56,11 @@ def main() -> None:
         again = isinstance(e, (InUse, Replaced, Transient, WorkerDied)) or is_network(e)
         sys.exit(TRY_AGAIN if again else 1)
     except KeyboardInterrupt:  # while the options are declared, before the command begins
-        _complain(_stopped())
+        _say_stopped()
         sys.exit(CODES[0])
     except SystemExit as e:
         if e.code in CODES:
-            _complain(_stopped())
+            _say_stopped()
         raise
 
 
@@ -68,6 +68,11 @@ def _complain(sentence: str) -> None:
     """Print a sentence on stderr, in one of the processes that torchrun started on this machine."""
     if is_first_here():
         print(f"dataprep: {shown(sentence)}", file=sys.stderr)
+
+
+def _say_stopped() -> None:
+    with undisturbed():
+        _complain(_stopped())
 
 
 def _stopped() -> str:

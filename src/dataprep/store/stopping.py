@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import signal
 import sys
 import threading
 import traceback
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
+
+from .starting import NUMBERS, is_main_thread, not_begun
 
 CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped program
 # Functions that LLVM and compiled kernels call; HTML parsers written in Rust call those of the module `weakref`.
@@ -98,9 +99,8 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     Args:
         folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
     """
-    main = threading.current_thread() is threading.main_thread()
     usual = ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler))
-    ours = [(number, before) for number, before in usual if main and signal.getsignal(number) == before]
+    ours = [(number, one) for number, one in usual if is_main_thread() and signal.getsignal(number) in (one, not_begun)]
     for number, _ in ours:
         signal.signal(number, stop)
     try:
@@ -123,25 +123,30 @@ def importing() -> Iterator[None]:
     This context manager is for imports before any work: an exception in an import may be ignored or shown as a
     traceback. A handler of the program is kept.
     """
-    main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
-    ours = [number for number, one in before.items() if one in (stop, signal.SIG_DFL, signal.default_int_handler)]
-    for number in ours:
-        signal.signal(number, _not_begun)
+    usual = (stop, signal.SIG_DFL, signal.default_int_handler)
+    with _handled(not_begun, [number for number in NUMBERS if signal.getsignal(number) in usual]):
+        yield
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM in the `with` block, which says that the program was stopped.
+
+    Programs such as `timeout` send two signals.
+    """
+    with _handled(signal.SIG_IGN, NUMBERS):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handler: Any, numbers: Iterable[int]) -> Iterator[None]:
+    """Handle signals by `handler` in the `with` block, if this is the main thread."""
+    before = {number: signal.signal(number, handler) for number in numbers if is_main_thread()}
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, before[number])
-
-
-def _not_begun(number: int, _: FrameType | None) -> None:
-    """End the process; used as a signal handler."""
-    try:
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun started, one says it
-            os.write(2, b"dataprep: stopped; nothing was saved\n")
-    finally:
-        os._exit(128 + number)
+        for number, one in before.items():
+            signal.signal(number, one)
 
 
 def stopped_in() -> list[str]:
