@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 import logging
 import math
 from dataclasses import replace
@@ -152,6 +153,20 @@ def test_false_positives_are_as_many_as_stated(million, rate) -> None:
     assert full.enter(million[:n]).all(), "nothing is forgotten"
     wrong = int(contains(full.bits, million[n:], full.size.n_slices, full.size.slice_bits).sum())
     assert abs(wrong - n * stated) < 5 * (n * stated) ** 0.5
+
+
+@pytest.mark.parametrize(("capacity", "rate"), [(1000, 1e-4), (1003, 1e-2), (40_000, 0.3)])
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_threads_set_the_same_bits(million, capacity, rate, n) -> None:
+    """No byte is changed by two of them; a slice may end inside of a byte, and there may be more threads than slices."""
+    one, several = (BloomFilter(FilterSize(capacity, rate)) for _ in range(2))
+    keys = np.random.default_rng(n).choice(million, capacity // 2)
+    with ThreadPoolExecutor(n) as threads:
+        several.divide(threads, n)
+        for some in np.array_split(keys, 3):
+            assert (one.enter(some) == several.enter(some)).all()
+    assert (one.bits == several.bits).all()
+    assert one.n_keys == several.n_keys
 
 
 def test_expected_errors_are_counted_over_the_run(fitted, tmp_path) -> None:

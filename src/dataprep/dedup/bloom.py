@@ -14,7 +14,7 @@ from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.output.layout import Folder
-from dataprep.core.run.context import reserve, trial_of
+from dataprep.core.run.context import reserve, threads_of, trial_of
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import WORKER_BYTES, Runner, memory_of
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
@@ -195,7 +195,7 @@ class Bloom(Deduplication):
         if piece:
             task = SetBits(out, made_by, size, piece, len(joined.docs.parts), filters)
             set_ = list(runner.map(task, range(-(-size.n_bytes // piece)), "Bloom: set bits"))
-        look = LookUp(out, made_by, self.unit, self.threshold, size, joined, filters, tuple(set_))
+        look = LookUp(out, made_by, self.unit, self.threshold, size, joined, filters, tuple(set_), threads_of(runner))
         found = next(iter(runner.map(look, [0], "Bloom: look up")))
         kind = WriteSeen if self.unit == "document" else WriteSeenSpans
         write = kind(out, made_by, url, found.pop("sections"))

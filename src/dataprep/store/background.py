@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Background:
@@ -33,3 +36,14 @@ class Background:
         """Wait for the last call; raise its error if it failed."""
         if self._last is not None:
             self._last.result()
+
+
+def one_behind(threads: Executor, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield `function(item)` for every item, in order; it is called in a thread while the next item is made."""
+    last: Future[R] | None = None
+    for item in items:
+        last, before = threads.submit(function, item), last
+        if before is not None:
+            yield before.result()
+    if last is not None:
+        yield last.result()

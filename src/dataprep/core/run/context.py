@@ -24,7 +24,7 @@ from dataprep.store import files
 from ..model.dataset import Dataset
 from ..model.ledger import Ledger
 from ..model.part import Part
-from .runner import WORKER_BYTES, Runner, memory_of, runner_of
+from .runner import WORKER_BYTES, Runner, memory_of, processors, runner_of
 from .trial import Reserved, Trial
 
 T = TypeVar("T")
@@ -119,6 +119,15 @@ def sees_all(runner: Runner) -> bool:
     """Return whether `runner` reads its whole input: it is not a trial, or the trial's samples are complete."""
     trial = trial_of(runner)
     return trial is None or trial.share == 1.0
+
+
+def threads_of(runner: Runner) -> int:
+    """Return the number of threads that a task may use while it is the only one of `runner`.
+
+    It is the number of tasks that are done at once at other times, or that of the processors, if it is less.
+    """
+    own = runner.runner if isinstance(runner, Context) else runner
+    return min(processors(), max(own.workers, getattr(own, "threads", 1)))
 
 
 def place_of(out: str, runner: Runner | None) -> str:

@@ -10,9 +10,11 @@ Slow reference for the tests: tests/twins/bloom.py
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,6 +92,8 @@ class BloomFilter:
     def __init__(self, size: FilterSize, first: int = 0, n_bytes: int | None = None) -> None:
         self.size, self.n_keys, self.first = size, 0, first
         self.bits = np.zeros(min(size.n_bytes - first, size.n_bytes if n_bytes is None else n_bytes), np.uint8)
+        self._threads: Executor | None = None
+        self._cuts = [0, len(self.bits)]
 
     @classmethod
     def load(
@@ -153,9 +157,25 @@ class BloomFilter:
         self._add(new)
         return cut
 
+    def divide(self, threads: Executor, n: int) -> None:
+        """Let `n` threads set bits from now on, each of them those of some adjacent slices.
+
+        No byte belongs to two threads. The thread of the byte in which a slice ends and the next one begins works on
+        both slices.
+        """
+        ends = (s * self.size.n_slices // n * self.size.slice_bits // 8 - self.first for s in range(1, n))
+        self._threads, self._cuts = threads, [0, *(min(max(0, end), len(self.bits)) for end in ends), len(self.bits)]
+
     def set_bits(self, keys: U64) -> U8:
         """Return 1 for each key whose bits, as far as they are in memory, were all set before, else 0; set them."""
-        return enter(self.bits, keys, self.size.n_slices, self.size.slice_bits, np.uint64(8 * self.first))
+
+        def own(low: int, high: int) -> U8:
+            first = np.uint64(8 * (self.first + low))
+            return enter(self.bits[low:high], keys, self.size.n_slices, self.size.slice_bits, first)
+
+        call = map if self._threads is None else self._threads.map
+        found: U8 = functools.reduce(np.bitwise_and, call(own, self._cuts[:-1], self._cuts[1:]))
+        return found
 
     def ones(self) -> I64:
         """Return the number of bits set in each slice, int64[n_slices]."""
@@ -241,7 +261,7 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int, first: Int) -> U8
 
     Args:
         bits: uint8, all slices of the filter, one after the other, or a piece of them; changed in place. A key's bits
-            outside the piece are ignored.
+            outside the piece are ignored; slices outside it take little time.
         keys: uint64.
         n_slices: the number of slices of the filter.
         slice_bits: the number of bits per slice.
@@ -252,9 +272,11 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int, first: Int) -> U8
     size = np.uint64(len(bits))
     for s in range(n_slices):
         base = np.uint64(s) * n
-        _aim(xs, at, base - first, n)
         if base + n <= first or base >= first + (size << three):
+            for i in range(len(xs)):
+                xs[i] = _step(xs[i])
             continue
+        _aim(xs, at, base - first, n)
         for i in range(len(at)):
             where = at[i] >> three
             if where < size:  # before the piece, the difference is a very large number

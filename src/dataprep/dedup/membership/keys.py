@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from dataprep.dedup.older import Joined
 from dataprep.dedup.spans.hashes import unit_hashes
 from dataprep.dedup.spans.units import UnitBlock, blocks
 from dataprep.store import files
+from dataprep.store.background import one_behind
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.hashes import shingle_hashes
 from dataprep.unicode.kernel import kernel
@@ -292,6 +294,7 @@ class LookUp(Pass[int]):
         joined: the documents; documents of older Datasets are entered, but not looked up.
         filters: the files of filters with the same dimensions, whose keys count as already entered.
         pieces: the receipts of SetBits, if the filter does not fit into memory; () if it does.
+        threads: the number of threads that may set bits at once; those of n-grams are set by one.
     """
 
     folder = "seen"
@@ -303,6 +306,7 @@ class LookUp(Pass[int]):
     joined: Joined
     filters: tuple[str, ...] = ()  # saved by earlier runs
     pieces: tuple[dict[str, Any], ...] = ()
+    threads: int = 1
 
     @property
     def memory_bytes(self) -> int:
@@ -318,12 +322,22 @@ class LookUp(Pass[int]):
             entered: BloomFilter = FilterInPieces(self.size, self.out, self.pieces, self.filters)
         else:
             entered = BloomFilter.load(self.size, self.filters)
+        n = min(self.threads, self.size.n_slices)
+        if n == 1:
+            return self._written(url, entered, None)
+        with ThreadPoolExecutor(n, "look up") as threads:
+            entered.divide(threads, n)
+            return self._written(url, entered, threads)
+
+    def _written(self, url: str, entered: BloomFilter, threads: Executor | None) -> dict[str, Any]:
+        """Write the files, and return what `write` does."""
         n_old = self.joined.n_old
         for found in (found for number in range(n_old) for found in segments(self.out, number)):
             entered.enter(found["keys"])
         numbers = range(n_old, len(self.joined.docs.parts))
         saved = (found for number in numbers for found in segments(self.out, number))
-        seen = (self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved)
+        looked = ((found, look_up(entered, found, self.unit, self.threshold)) for found in saved)
+        seen = map(self._rows, looked) if threads is None else one_behind(threads, self._rows, looked)
         n_rows = 0
 
         def together(held: list[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
@@ -347,12 +361,17 @@ class LookUp(Pass[int]):
             "expected_errors": round(self.size.expected_errors(entered.n_keys), 1),
         }
 
-    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return ids, or SPANs, of new documents with the documents' own ids."""
-        if rows.dtype == SPAN:
-            rows["id"] -= self.joined.first_new
-            return rows
-        return rows - self.joined.first_new
+    def _rows(self, looked: tuple[dict[str, Any], U8]) -> npt.NDArray[Any]:
+        """Return the ids, or the SPANs, of what is to be removed from new documents, with the documents' own ids.
+
+        - looked: the arrays that `segments` yields, and the result of `look_up`.
+        """
+        found, seen = looked
+        if self.unit == "document":
+            return np.asarray(found["ids"][seen == 1] - self.joined.first_new)
+        rows = _spans(found, seen)
+        rows["id"] -= self.joined.first_new
+        return rows
 
 
 class WriteSeen(WriteTable):
@@ -379,25 +398,22 @@ class WriteSeenSpans(WriteSeen):
         return span_rows(seen.read(section, 0, dtype=SPAN))
 
 
-def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
-    """Look up the keys of one batch in the filter; enter those of text to keep; return the units that were seen before.
+def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> U8:
+    """Look up the keys of one batch in the filter; enter those of text to keep; return 1 for each unit to remove, or 0.
 
     - entered: the filter that contains all earlier keys; it is changed in place.
     - found: the arrays that `segments` yields.
-    - unit: "document": return the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the
-      byte ranges of text to cut; for n-grams, a line is cut if at least the share `threshold` of its keys was entered
-      by earlier documents.
+    - unit: "document" and "paragraph": a unit that was seen before is removed; "ngram": a line, if at least the share
+      `threshold` of its keys was entered by earlier documents.
     """
-    if unit == "document":
-        return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])
-    if unit == "paragraph":
-        seen = entered.enter(found["keys"])
-        if len(seen) < len(found["sizes"]):  # some units have no key
-            every = found["sizes"].astype(np.uint8)
-            every[every == 1] = seen
-            seen = every
-        return _spans(found, seen)
-    return _spans(found, entered.judge(found["keys"], found["units"], found["sizes"], threshold))
+    if unit == "ngram":
+        return entered.judge(found["keys"], found["units"], found["sizes"], threshold)
+    seen = entered.enter(found["keys"])
+    if unit == "paragraph" and len(seen) < len(found["sizes"]):  # some units have no key
+        every = found["sizes"].astype(np.uint8)
+        every[every == 1] = seen
+        return np.asarray(every, np.uint8)
+    return seen
 
 
 def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
