@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ import xxhash
 
 from dataprep.lazy import parquet as pq
 from dataprep.store import files, receipts
+from dataprep.store.atomic import sync
 from dataprep.store.background import Background
 from dataprep.store.parquet import compact, sorted_rows
 
@@ -173,8 +174,17 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
     task, parts = Seal(work.files, codec, context.ledgers, synced=is_apart), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})
     with contextlib.closing(context.map(task, parts, label)) as records:  # so that no task continues after an error
-        manifest = account.close(work, records)
+        manifest = account.close(work, records if is_apart else _synced(records, task, parts))
     return work.commit(manifest, account.check(context))
+
+
+def _synced(records: Iterable[dict[str, Any]], task: Seal, parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
+    """Yield the receipts of parts; their files are synced while more parts are written, so that the commit is quick."""
+    with Background("sync") as background:
+        for record, part in zip(records, parts, strict=False):
+            urls = (receipts.resolved(task.places.receipt(part.number), one["name"]) for one in record["files"])
+            background.call(sync, [url for url in urls if files.is_local(url)])
+            yield record
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:

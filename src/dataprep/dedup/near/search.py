@@ -145,8 +145,13 @@ class DuplicateSearch:
         given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
         verify = VerifyPartition(self.out, self.key, *given, drops_all)
         kept = [one.folder for one in GATHERED] if self.index and self.keeps_candidates else []
-        with Background("sync") as background:  # so that `table_once` finds them on disk
-            background.call(owned.sync_written, self.out, kept)
+
+        def sync() -> None:
+            owned.sync_written(self.out, kept)  # so that `table_once` finds them on disk
+            owned.discard(files.join(self.out, SHINGLES))
+
+        with Background("sync") as background:
+            background.call(sync)
             decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
             background.wait()
         found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_sections)
@@ -194,7 +199,6 @@ class DuplicateSearch:
         index = merged(self.runner, apart, MergeGathered, self.out, key, f"{self.name}: merge candidates")
         label = f"{self.name}: divide candidates"
         index = split(self.runner, index, partitions, SplitGathered, HEADER, self.out, key, label)
-        owned.discard(files.join(self.out, SHINGLES))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
             "documents": sum(receipt["kept"] for receipt in hashed[n_old:]),
