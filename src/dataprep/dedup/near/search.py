@@ -77,7 +77,7 @@ class DuplicateSearch:
     Memory: a bounded amount per worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents;
     each of these twice while the files of more than FAN_IN parts are merged, and the candidates' twice while they are
     divided into very many partitions. This space is needed during the search, and afterwards only if candidates are
-    stored. Before the candidates are stored, up to STORED_BYTES more are needed.
+    stored. Until the candidates are compared, up to STORED_BYTES more are needed.
     """
 
     docs: Dataset
