@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dataprep.store.background import Background
+from dataprep.store.background import Background, one_behind
 
 
 def test_the_caller_goes_on_while_a_call_runs() -> None:
@@ -47,3 +48,15 @@ def test_an_error_of_a_call_is_raised_by_the_next(error) -> None:
         background.call(fails)
         1 / 0  # noqa: B018
     assert made == []
+
+
+def test_a_call_waits_until_the_next_item_is_made():
+    """One behind: results in order, the first call runs before the second item is taken on; an error is raised."""
+    with ThreadPoolExecutor(2) as threads:
+        assert list(one_behind(threads, str, range(5))) == list("01234")
+        assert list(one_behind(threads, str, [])) == []
+        made = []
+        found = one_behind(threads, str, (made.append(n) or n for n in range(3)))
+        assert (next(found), made) == ("0", [0, 1])
+        with pytest.raises(ZeroDivisionError):
+            list(one_behind(threads, lambda n: 1 // n, [1, 0, 1]))
