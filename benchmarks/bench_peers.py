@@ -83,7 +83,7 @@ PACKAGES: dict[str, list[list[str]]] = {  # arguments of `pip install`, with wha
         ["--no-deps", "text-dedup"],
         ["click-option-group", "datasets", "ftfy", "numpy", "regex", "rich", "scipy", "tqdm", "xxhash"],
     ],
-    "datatrove": [["datatrove", "regex", "spacy", "orjson", "tokenizers", "xxhash"]], "dolma": [["dolma"]],
+    "datatrove": [["datatrove", "regex", "spacy", "orjson", "tokenizers", "xxhash<4"]], "dolma": [["dolma"]],
     "rbloom": [["rbloom", "orjson", "xxhash"]], "nltk": [["nltk"]], "semhash": [["semhash"]],
     "chatminer": [["chat-miner"]], "whatstk": [["whatstk"]],
 }  # fmt: skip
