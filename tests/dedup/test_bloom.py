@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 import logging
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,7 +158,7 @@ def test_false_positives_are_as_many_as_stated(million, rate) -> None:
 @pytest.mark.parametrize(("capacity", "rate"), [(1000, 1e-4), (1003, 1e-2), (40_000, 0.3)])
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_threads_set_the_same_bits(million, capacity, rate, n) -> None:
-    """No byte is changed by two of them; a slice may end inside of a byte, and there may be more threads than slices."""
+    """No byte is changed by two of them; a slice may end inside a byte, and there may be more threads than slices."""
     one, several = (BloomFilter(FilterSize(capacity, rate)) for _ in range(2))
     keys = np.random.default_rng(n).choice(million, capacity // 2)
     with ThreadPoolExecutor(n) as threads:
