@@ -77,7 +77,7 @@ class DuplicateSearch:
     Memory: a bounded amount per worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents;
     each of these twice while the files of more than FAN_IN parts are merged, and the candidates' twice while they are
     divided into very many partitions. This space is needed during the search, and afterwards only if candidates are
-    stored. Until the candidates are compared, up to STORED_BYTES more are needed.
+    stored. Before the candidates are stored, up to STORED_BYTES more are needed.
     """
 
     docs: Dataset
@@ -145,13 +145,8 @@ class DuplicateSearch:
         given = gathered, self.sketch.bands, rule, ends, n_groups, n_sections
         verify = VerifyPartition(self.out, self.key, *given, drops_all)
         kept = [one.folder for one in GATHERED] if self.index and self.keeps_candidates else []
-
-        def sync() -> None:
-            owned.sync_written(self.out, kept)  # so that `table_once` finds them on disk
-            owned.discard(files.join(self.out, SHINGLES))
-
-        with Background("sync") as background:
-            background.call(sync)
+        with Background("sync") as background:  # so that `table_once` finds them on disk
+            background.call(owned.sync_written, self.out, kept)
             decided = list(self.runner.map(verify, range(gathered.n), f"{self.name}: verify"))
             background.wait()
         found = ShuffleFiles(verify.url(self.out)[:-5], gathered.n, n_sections)
@@ -199,6 +194,7 @@ class DuplicateSearch:
         index = merged(self.runner, apart, MergeGathered, self.out, key, f"{self.name}: merge candidates")
         label = f"{self.name}: divide candidates"
         index = split(self.runner, index, partitions, SplitGathered, HEADER, self.out, key, label)
+        owned.discard(files.join(self.out, SHINGLES))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
             "documents": sum(receipt["kept"] for receipt in hashed[n_old:]),
