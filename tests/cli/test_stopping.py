@@ -211,6 +211,20 @@ def test_a_signal_during_imports_is_one_sentence(number, module):
     assert found.stderr == "dataprep: stopped; nothing was saved\n"
 
 
+def test_two_signals_before_the_work_are_one_sentence():
+    """The second arrives while the first is handled."""
+    code = """
+import os, signal
+from dataprep.store import starting
+write = os.write
+os.write = lambda *given: (write(*given), signal.raise_signal(signal.SIGTERM))
+starting.end_at_once()
+signal.raise_signal(signal.SIGTERM)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stderr) == (143, "dataprep: stopped; nothing was saved\n")
+
+
 def test_a_small_address_space_is_one_sentence():
     """OpenBLAS would try for ever to reserve memory while it is imported, which no signal ends."""
     code = "import resource as r; r.setrlimit(r.RLIMIT_AS, (10**9, -1))\nfrom dataprep.__main__ import main\nmain()"

@@ -20,6 +20,8 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 def not_begun(number: int, _: FrameType | None) -> None:
     """End the process with a sentence; a handler of signals."""
     try:
+        for one in NUMBERS:  # `timeout` sends two
+            signal.signal(one, signal.SIG_IGN)
         if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun started, one says it
             os.write(2, b"dataprep: stopped; nothing was saved\n")
     finally:
