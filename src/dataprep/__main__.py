@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from .store.starting import NUMBERS, end_at_once  # which loads at once, as all that is imported here
+from .store.starting import NUMBERS, end_at_once, not_begun  # which loads at once, as all that is imported here
 
 LEAST, LEAST_PER_THREAD = 1 << 30, 100 << 20  # bytes of address space to load all libraries: measured with 2 threads
 BLAS_THREADS = 64  # most threads of OpenBLAS
@@ -23,14 +23,19 @@ def main() -> None:
     atexit.register(leave_memory)  # is called last
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_WAIT)  # also for the processes that workers are
     _check_address_space()
+    begun = False
     try:
         with clean_end():
             with importing():
                 from .cli import main as run
+            begun = True
             run()
-    except SystemExit as e:
-        if e.code in STOPPED:
-            _end(int(e.code or 0))
+    except (KeyboardInterrupt, SystemExit) as e:
+        code = STOPPED[0] if isinstance(e, KeyboardInterrupt) else e.code
+        if code in STOPPED:
+            if not begun:  # `run` says it itself
+                not_begun(NUMBERS[STOPPED.index(int(code or 0))], None)
+            _end(int(code or 0))
         raise
 
 

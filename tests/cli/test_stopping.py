@@ -211,6 +211,21 @@ def test_a_signal_during_imports_is_one_sentence(number, module):
     assert found.stderr == "dataprep: stopped; nothing was saved\n"
 
 
+@pytest.mark.parametrize("number", [2, 15], ids=["ctrl-c", "sigterm"])
+def test_a_signal_just_before_the_imports_is_one_sentence(number):
+    """When the handlers of the work are set, and those of imports are not yet."""
+    code = f"""
+import signal
+from dataprep.store import stopping
+stopping.importing = lambda: signal.raise_signal({number})
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from dataprep.__main__ import main
+main()
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stderr) == (128 + number, "dataprep: stopped; nothing was saved\n")
+
+
 def test_two_signals_before_the_work_are_one_sentence():
     """The second arrives while the first is handled."""
     code = """
