@@ -65,9 +65,9 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     if start and stream.read(1) != b"\n":
         skipped, tell = 0, False
     while stop is None or start < stop:
-        if len(raw) < held + BLOCK + PADDING:
-            raw = raw + bytes(max(len(raw), BLOCK))
-        got = source.readinto(memoryview(raw)[held : held + BLOCK])
+        if 2 * held > len(raw) - PADDING:
+            raw = raw + bytes(len(raw))
+        got = source.readinto(memoryview(raw)[held : len(raw) - PADDING])
         n = held + got
         if not got:
             if not n and skipped is None:
@@ -124,7 +124,8 @@ class UntilDamage:
 
 def _move(raw: bytearray, start: int, stop: int) -> int:
     """Move raw[start:stop] to the front; return how many bytes that is."""
-    raw[: stop - start] = memoryview(raw)[start:stop].tobytes()
+    data = np.frombuffer(raw, np.uint8)
+    data[: stop - start] = data[start:stop]
     return stop - start
 
 
