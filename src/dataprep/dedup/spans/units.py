@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dataprep.unicode.hashes import eight_bytes, mix64
+from dataprep.unicode.byte_masks import WIDTH, bytes_between, last_bytes, lowest_bit
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import (
     I64,
@@ -31,11 +32,10 @@ from dataprep.unicode.text import (
     strip,
 )
 
-from .hashes import ONES, TOPS, unit_hashes
+from .hashes import unit_hashes
 
 UNITS = ("line", "paragraph", "span3")
 DEFAULT_FORM = {"line": "c4", "paragraph": "ccnet", "span3": "c4"}
-LINE_FEEDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too long for memory
 
 
@@ -109,18 +109,15 @@ def _cut(offsets: I64, data: U8, unit: str, n: int) -> Iterator[tuple[I64, I64, 
 
 
 @kernel(inline="always")
-def line_stop(data: U8, i: Int, stop: Int) -> Int:
-    """Return the position of the first line feed in data[i:stop], or `stop`; eight bytes are read at a time."""
-    while i + np.uint64(8) <= stop:
-        w = eight_bytes(data, i) ^ LINE_FEEDS
-        found = (w - ONES) & ~w & TOPS  # its lowest bit is that of the first one
-        if found:
-            below = (found & (np.uint64(0) - found)) - np.uint64(1)
-            return i + ((below & ONES) * ONES >> np.uint64(56)) - np.uint64(1)
-        i += np.uint64(8)
-    while i < stop and data[i] != 10:
-        i += np.uint64(1)
-    return i
+def _line_feeds(data: U8, i: Int, last: U8) -> Int:
+    """Return the mask of line feeds among data[i:i + 64], as `bytes_between` does, also at the end of `data`.
+
+    - last: uint8[64], scratch.
+    """
+    if i + np.uint64(WIDTH) <= np.uint64(len(data)):
+        return bytes_between(data, i, np.uint8(10), np.uint8(10))
+    last_bytes(data, i, len(data), last)
+    return bytes_between(last, np.uint64(0), np.uint8(10), np.uint8(10))
 
 
 @kernel
@@ -128,18 +125,23 @@ def _lines(offsets: I64, data: U8, d: int, at: int, n: int) -> tuple[I64, I64, I
     """Return at most `n` lines from byte `at` of text `d` on, and the text and byte to continue from."""
     text, start, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     k: Int = 0
+    last, first = np.empty(WIDTH, np.uint8), np.uint64(at)
+    base = first  # of the mask `found`, whose bits before `first` are cleared
+    found = _line_feeds(data, base, last)
     while d < len(offsets) - 1 and k < n:
-        i, stop = np.uint64(at), np.uint64(offsets[d + 1])
-        while i < stop and k < n:
-            first = i
-            i = line_stop(data, i, stop)
+        stop = np.uint64(offsets[d + 1])
+        while first < stop and k < n:
+            while not found and base + np.uint64(WIDTH) < stop:
+                base += np.uint64(WIDTH)
+                found = _line_feeds(data, base, last)
+            i = min(stop, base + lowest_bit(found))
             text[k], start[k], end[k] = d, first, i
             k += 1
-            i += np.uint64(1)
-        at = min(np.int64(i), offsets[d + 1])
-        if at == offsets[d + 1]:
-            d += 1
-    return text[:k].copy(), start[:k].copy(), end[:k].copy(), d, at
+            if i < stop:
+                found &= found - np.uint64(1)
+            first = min(stop, i + np.uint64(1))
+        d += first == stop
+    return text[:k].copy(), start[:k].copy(), end[:k].copy(), d, np.int64(first)
 
 
 @kernel
