@@ -80,6 +80,17 @@ def lowest_bit(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls wi
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def n_bits(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
+    """Return the number of set bits of a uint64, as uint64."""
+    from numba.core import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
 @kernel(inline="always")
 def last_bytes(data: U8, i: Int, stop: Int, out: U8) -> None:
     """Copy data[i:stop], at most 64 bytes, to the start of `out`, uint8[64], and fill the rest with zeros."""
