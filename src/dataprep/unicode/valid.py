@@ -1,6 +1,6 @@
 """Check that bytes are valid UTF-8, and replace characters that HTML or terminals cannot show safely.
 
-Slow reference for the tests: Python's own decoder
+Slow reference for the tests: tests/twins/valid.py
 """
 
 from __future__ import annotations
