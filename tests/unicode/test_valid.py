@@ -10,8 +10,7 @@ from twins.valid import is_utf8 as plain
 
 # The first and last characters of each length, and around the surrogates; bytes of each kind.
 CHARACTERS = "\x00a\x7f\x80\u07ff\u0800\u0fff\u1000\ud7ff\ue000\uffff\U00010000\U0003ffff\U00040000\U0010ffff"
-BYTES = bytes([0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF,
-               0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF])  # fmt: skip
+BYTES = bytes.fromhex("417f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5ff")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -109,8 +109,10 @@ def test_edges(tmp_path, lenient, end) -> None:
         check(tmp_path, line + end)
 
 
-SPECIAL = [b'\\"', b"\\n", b"\\\\", b"\\u00e9", b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\\u12", b"\x01", b"\t", b'"', b"\xff", "é".encode(),
-           b"\\n\\n\\t", b'\\\\\\"']  # fmt: skip
+SPECIAL = [
+    b'\\"', b"\\n", b"\\\\", b"\\u00e9", b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\\u12", b"\x01", b"\t", b'"', b"\xff",
+    "é".encode(), b"\\n\\n\\t", b'\\\\\\"',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("special", SPECIAL)

@@ -124,7 +124,7 @@ def _places(found: Int, base: Int, out: U64, k: Int) -> Int:
 
 
 @kernel
-def _line_feeds(data: U8, i: Int, stop: Int, n: int) -> tuple[U64, int]:
+def _line_feeds(data: U8, i: Int, stop: Int, n: int) -> tuple[U64, Int]:
     """Return the positions of line feeds in data[i:stop], uint64, and the byte at which the search ended.
 
     The search ends after at least `n` line feeds, or at `stop`.

@@ -70,7 +70,7 @@ def specials(data: U8, i: Int) -> Int:
 
 
 @kernel
-def next_special(data: U8, i: int) -> int:
+def next_special(data: U8, i: int) -> Int:
     """Return the first position >= i of a quote, a backslash or a control byte."""
     at = np.uint64(i)
     found = specials(data, at)
@@ -141,7 +141,7 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
 
 
 @kernel
-def put_code(data: U8, i: int, out: U8, o: int) -> tuple[int, int, bool]:
+def put_code(data: U8, i: Int, out: U8, o: Int) -> tuple[Int, Int, bool]:
     r"""Write the character of an escape \uXXXX, or of two that are a surrogate pair, to `out` from the index `o` on.
 
     - i: index of the first hexadecimal digit.
@@ -164,7 +164,7 @@ def put_code(data: U8, i: int, out: U8, o: int) -> tuple[int, int, bool]:
 
 
 @kernel
-def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
+def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[Int, Int]:
     """Unescape a JSON string into `out`, from the index `o` on; up to 63 bytes after it are overwritten.
 
     - i: index of the first byte after its opening quote.
