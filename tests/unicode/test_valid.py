@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.unicode import valid
@@ -52,7 +52,6 @@ def test_characters_that_are_damaged(character: str):
                 same(before + code[:k] + bytes([byte]) + code[k + 1 :])
 
 
-@settings(max_examples=300)
 @given(st.text(CHARACTERS, max_size=100), st.lists(st.tuples(st.integers(0, 400), st.sampled_from(BYTES)), max_size=2))
 def test_texts_with_other_bytes_in_them(text: str, others: list[tuple[int, int]]):
     """Texts of characters of any length, with none to two bytes put in place of theirs."""
