@@ -8,6 +8,9 @@ VENV     ?= .venv
 BIN      := $(VENV)/bin
 STAMP    := $(VENV)/installed
 WORKERS  ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Tests write files by the hundred thousand: in memory if it has 4 GB for them, which takes an eighth of their time away.
+MEMORY   := $(shell df -k /dev/shm 2>/dev/null | awk '$$4 > 4000000 && $$6 == "/dev/shm" {print $$6}')
+PYTEST    = $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest $(WORKERS)
 PIP      := $(BIN)/python -m pip --disable-pip-version-check
 UV       := $(BIN)/python -m uv
 export UV_SYSTEM_CERTS ?= 1
@@ -69,16 +72,16 @@ demo: $(if $(wildcard $(STAMP)),setup,$(STAMP)-demo)  ## watch real text become 
 	@$(BIN)/dataprep demo --out out/demo $(ARGS)
 
 test: setup  ## run the tests, but for test-hard and test-docs
-	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-fast: setup  ## run the tests that take a moment, while you work
-	@$(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ARGS)
+	@$(PYTEST) -m "not slow" $(ARGS)
 
 test-hard: setup  ## kill runs, fill disks, run heavy data and other runners
-	@$(BIN)/python -m pytest $(WORKERS) tests/hard $(ARGS)
+	@$(PYTEST) tests/hard $(ARGS)
 
 test-docs: setup  ## run what the README, docs/ and pipelines/ say
-	@$(BIN)/python -m pytest $(WORKERS) tests/docs $(ARGS)
+	@$(PYTEST) tests/docs $(ARGS)
 
 test-all:  ## these on Python 3.10, 3.12 and 3.13 where found, other dependencies, the notebooks, the wheel
 	@bash scripts/test_all.sh

@@ -171,7 +171,7 @@ def run(stage, folder, made, out, **how):
 
 
 @pytest.mark.parametrize("stage", ESTIMATORS, ids=repr)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(made=rows)
 def test_estimators_keep_the_laws(stage, made):
     """Batch cuts and part cuts do not change who stays, who goes and for whom; the books balance."""

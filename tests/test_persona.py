@@ -55,7 +55,7 @@ def export(tmp_path_factory):
 def made(export, tmp_path_factory):
     """Return the persona of Tomas, and its folder."""
     out = tmp_path_factory.mktemp("persona") / "out"
-    options = {"vocab_size": 700, "max_length": 128, "val": 0.2, "test": 0.1, "key_file": None}
+    options = {"vocab_size": 700, "max_length": 128, "val": 0.2, "test": 0.1, "key_file": None, "transcripts": True}
     return persona(export, "Tomas Orr", out, **options), out
 
 
@@ -347,19 +347,18 @@ def test_command(export, tmp_path, dataprep):
     assert "0612345678" in (tmp_path / "out" / "train.jsonl").read_text()
 
 
-def test_transcripts_have_the_same_split(export, tmp_path):
+def test_transcripts_have_the_same_split(made):
     """All conversations are in the transcripts; those held out in the windows are held out there, and only those."""
-    options = {"vocab_size": 500, "max_length": 128, "val": 0.2, "test": 0.1, "transcripts": True}
-    made = persona(export, "Tomas Orr", tmp_path / "out", **options)
-    assert made.transcripts is not None
-    docs = dp.open_dataset(str(tmp_path / "out" / "transcripts")).table(["id", "text"]).to_pylist()
-    assert len(docs) == len(made.transcripts) == 150
-    windows = made.windows.table(["conversation", "side"]).to_pylist()
+    result, out = made
+    assert result.transcripts is not None
+    docs = dp.open_dataset(str(out / "transcripts")).table(["id", "text"]).to_pylist()
+    assert len(docs) == len(result.transcripts) == 150
+    windows = result.windows.table(["conversation", "side"]).to_pylist()
     held = {row["conversation"]: row["side"] for row in windows}
     assert len(held) > 100
-    tok = dp.Tokenizer.load(tmp_path / "out" / "tokenizer")
+    tok = dp.Tokenizer.load(out / "tokenizer")
     for number, side in enumerate(("train", "val", "test")):
-        split = made.transcripts.split(side)
+        split = result.transcripts.split(side)
         there = {split.provenance(k).id for k in range(len(split))}
         assert {i for i in held if i in there} == {i for i, found in held.items() if found == number}
         texts = {tok.decode(split.document(k)) for k in range(len(split))}

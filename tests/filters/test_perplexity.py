@@ -63,7 +63,7 @@ def test_perplexity_is_ccnets(rows, model):
             assert value is None or abs(value - expected) <= 1e-4 + 1e-9 * expected
 
 
-SPACES = [chr(c) for c in range(0x110000) if chr(c).isspace() or c in (0, 0x200B, 0xFEFF)]
+SPACES = [c for c in map(chr, range(0x110000)) if c.isspace() or c in "\0\u200b\ufeff"]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=[f"{ord(c):04x}" for c in SPACES])

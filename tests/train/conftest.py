@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig  # noqa: E402
+from processes import Copies  # noqa: E402
 
 VOCAB, EOT = 97, 96
 TOKEN_BYTES = np.array([1 + i % 5 for i in range(EOT)] + [0])
@@ -82,6 +83,14 @@ def in_memory():
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def copies():
+    """A process that starts others, which train and are killed."""
+    made = Copies()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@ import math
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import asdict, replace
 
@@ -71,14 +69,13 @@ train({shards!r}, out={out!r}, config=config)
 """
 
 
-def start(shards, config, out):
-    """The same run in a process of its own, once it has its first checkpoint."""
-    code = SCRIPT.format(config=config.to_dict(), shards=str(shards.path), out=str(out))
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def start(copies, shards, config, out):
+    """Start the same run in a process of its own; return its id once it has its first checkpoint."""
+    pid = copies.start(SCRIPT.format(config=config.to_dict(), shards=str(shards.path), out=str(out)))
     while not checkpoint.found(out):
-        assert process.poll() is None, process.communicate()
+        assert copies.poll(pid) is None
         time.sleep(0.005)
-    return process
+    return pid
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +88,13 @@ def long_run(shards, config, tmp_path_factory):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards, long_run, tmp_path, number):
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(copies, shards, long_run, tmp_path, number):
     """SIGKILL falls back to the last checkpoint, SIGTERM and Ctrl-C save one first; then all is bit for bit equal."""
     config, whole = long_run
     killed = tmp_path / "killed"
-    process = start(shards, config, killed)
-    os.kill(process.pid, number)
-    process.communicate()
-    assert process.returncode == {signal.SIGTERM: 128 + signal.SIGTERM}.get(number, -number)
+    pid = start(copies, shards, config, killed)
+    os.kill(pid, number)
+    assert copies.wait(pid) == {signal.SIGTERM: 128 + signal.SIGTERM}.get(number, -number)
     stopped = checkpoint.load(checkpoint.found(killed)[-1])["step"]
     assert stopped < 50
     train(shards, out=killed, config=config, quiet=True)

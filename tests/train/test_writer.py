@@ -3,8 +3,6 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -191,16 +189,15 @@ train({shards!r}, out={out!r}, config=config, quiet=True)
 """
 
 
-def test_a_kill_in_the_middle_of_a_write_resumes_from_the_one_before(shards, config, tmp_path):
+def test_a_kill_in_the_middle_of_a_write_resumes_from_the_one_before(copies, shards, config, tmp_path):
     """Step 16 is half written when the process is killed: step 8 is resumed, and the half file is removed."""
     config, out = replace(config, log_every=1), tmp_path / "killed"
-    code = KILLED.format(config=config.to_dict(), shards=str(shards.path), out=str(out))
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    pid = copies.start(KILLED.format(config=config.to_dict(), shards=str(shards.path), out=str(out)))
     while not (half := list(out.glob(".step-00000016.pt.*.tmp"))) or not any(r["step"] > 16 for r in curve(out)):
-        assert process.poll() is None, process.communicate()
+        assert copies.poll(pid) is None
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    os.kill(pid, signal.SIGKILL)
+    assert copies.wait(pid) == -signal.SIGKILL
     assert half[0].read_bytes() == b"half of it"
     assert [p.name for p in checkpoint.found(out)] == ["step-00000008.pt"]
     for name in (".dataprep-journal", "metrics.jsonl", "tokenizer.json", ".dataprep-hashes", "notes.txt"):

@@ -11,7 +11,7 @@ from dataprep.dedup.minhash import MinHash
 from twins.minhash import jaccard
 from twins.text import shingle_set
 
-PAIRS = 110
+PAIRS = 60
 # (consonants, what may follow them, what ends a sentence, what is between words)
 SCRIPTS = {
     "latin": (

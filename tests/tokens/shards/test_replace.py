@@ -60,8 +60,9 @@ MAKERS = {"encode": encoded, "mix": mixed, "import": imported, "tokenizer": reto
 
 def documents(shards):
     """Every document and where it comes from, and the bytes per id."""
-    found = [(shards.document(k).tolist(), shards.provenance(k).id) for k in range(len(shards))]
-    return found, shards.token_bytes.tolist(), shards.tokenizer_file.read_bytes()
+    found = [shards.document(k).tolist() for k in range(len(shards))]
+    sources = [shards.docs(n)["id"].to_pylist() for n in range(len(shards.shards))]
+    return found, sources, shards.token_bytes.tolist(), shards.tokenizer_file.read_bytes()
 
 
 @pytest.fixture(params=MAKERS)
