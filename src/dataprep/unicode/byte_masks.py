@@ -63,6 +63,18 @@ def lowest_bit(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls wi
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def bit_count(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
+    """Return the number of set bits of a uint64, as uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.ctpop(args[0])
+
+    from numba.core import types
+
+    return types.uint64(types.uint64), generate
+
+
 @kernel(inline="always")
 def last_bytes(data: U8, i: Int, stop: Int, out: U8) -> None:
     """Copy data[i:stop], at most 64 bytes, to the start of `out`, uint8[64], and fill the rest with zeros."""
