@@ -7,6 +7,7 @@ Slow reference for the tests: tests/twins/words.py
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,16 @@ from . import text as T
 from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
 from .hashes import eight_bytes
 from .kernel import kernel
-from .text import U8, U32, U64, Int
-from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, LETTER, MID_BOTH, MID_HEBREW, MID_LETTER, joins, kind_of
+from .text import I64, U8, U32, U64, Int
+from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of, word_table
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
 LEAST = WIDTH  # free entries that are needed to go on
+LASTS, SECONDS, LEADS = 0, 1, 2  # bytes of a run of characters that are alike
 FLAT = 8  # words that are written without a branch
-RARE = 1 << HEBREW | 1 << DIGIT | 1 << JOINER | 15 << MID_LETTER
+DENSE = 12  # bytes beyond ASCII among 64
+_RARE = 1 << HEBREW | 1 << DIGIT | 1 << JOINER | 15 << MID_LETTER
+RARE = _RARE | (_RARE | 1 << LETTER) << 16  # classes, and those that change in lower case, that are handled apart
 
 
 class WordRule(NamedTuple):
@@ -29,20 +33,26 @@ class WordRule(NamedTuple):
 
     Attributes:
         table: `word_table()`.
+        runs: for each code point below 65536, its class, 16 if it changes in lower case, and the run of characters
+            around it that are alike: from bit 8 on the first and from bit 16 on the last value of their last byte,
+            where the other bytes are equal; or, with bit 24, of their first byte, where all that have it are alike.
         mids: a mask of all bits if some ASCII characters may join two parts of a word, or else 0.
-        tail: 64 bytes of scratch space.
     """
 
     table: U32
+    runs: U32
     mids: Int
-    tail: U8
 
 
 class WordBounds(NamedTuple):
-    """Where words begin and end: word `j` is data[starts[j]:ends[j]]; CHANGED may be added to a start."""
+    """Where words begin and end: word `j` is data[starts[j]:ends[j]]; CHANGED may be added to a start.
+
+    tail: 64 bytes of scratch space.
+    """
 
     starts: U64
     ends: U64
+    tail: U8
 
 
 class Masks(NamedTuple):
@@ -70,19 +80,41 @@ class Masks(NamedTuple):
     changed: Int
 
 
-@kernel
-def word_rule(table: U32) -> WordRule:
-    """Return the rule for a `word_table`."""
-    mids = np.uint64(0)
-    if kind_of(table[0x2E]) == MID_BOTH:
-        mids = ~mids
-    return WordRule(table, mids, np.zeros(WIDTH, np.uint8))
+def _spans(values: U32) -> tuple[I64, I64]:
+    """Return the first and the last index of the run of equal values around each value; a run has one multiple of 64."""
+    edges = np.flatnonzero(np.diff(values) != 0 if len(values) < 64 else (np.diff(values) != 0) | (np.arange(1, len(values)) & 63 == 0)) + 1
+    first, last = np.append(0, edges), np.append(edges, len(values)) - 1
+    return np.repeat(first, last - first + 1), np.repeat(last, last - first + 1)
+
+
+@cache
+def word_rule(split: str = "unicode") -> WordRule:
+    """Return the rule for `split`, one of `words.SPLITS`."""
+    table = word_table(split)
+    points = np.arange(1 << 16, dtype=np.uint32)
+    kinds = table[: 1 << 16] >> KIND & 15
+    classes = kinds | ((table[: 1 << 16] ^ points) & T.POINT != 0).astype(np.uint32) << 4
+    runs = classes.copy()
+    alike, which = classes, np.arange(1 << 16)
+    may = ~np.isin(kinds, range(MID_LETTER, MID_HEBREW + 1)) & (table[: 1 << 16] & T.DOTTED == 0) & (which >= 0x80)
+    for width, first_byte, mode in ((0, 0x80, LASTS), (6, 0x80, SECONDS), (12, 0xE0, LEADS)):
+        if width:
+            alike = alike.reshape(-1, 64)
+            equal = (alike == alike[:, :1]).all(1) & (np.arange(len(alike)) << width >= 0x800)
+            alike = np.where(equal, alike[:, 0], 1 << 16 | np.arange(len(alike))).astype(np.uint32)
+        first, last = _spans(alike)
+        span = (first_byte | first & 63) << 8 | (first_byte | last & 63) << 16 | mode << 24
+        there = may & np.repeat(alike < 1 << 16 if width else last > first, 1 << width)
+        runs = np.where(there, classes | np.repeat(span, 1 << width).astype(np.uint32), runs)
+    runs.flags.writeable = False
+    mids = ~np.uint64(0) if split != "regex" else np.uint64(0)
+    return WordRule(table, runs, mids)
 
 
 @kernel
 def empty_bounds(n: int) -> WordBounds:
     """Return arrays for the bounds of `n` words."""
-    return WordBounds(np.empty(n, np.uint64), np.empty(n, np.uint64))
+    return WordBounds(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(WIDTH, np.uint8))
 
 
 @kernel(inline="always")
@@ -125,50 +157,86 @@ def _point(data: U8, i: Int) -> tuple[Int, Int]:
     return (b & np.uint64(0x07)) << np.uint64(18) | two << six | np.uint64(data[i + np.uint64(3)]) & np.uint64(0x3F), np.uint64(4)
 
 
+@kernel(inline="always")
+def _alike(data: U8, i: Int, at: Int, size: Int, run: Int) -> Int:
+    """Return the mask of the first bytes of all characters of data[i:i + 64] that are in the same run as that at `at`.
+
+    - size: the number of bytes of each of them, 2 or 3.
+    - run: the entry of the character in `WordRule.runs`.
+    """
+    one = np.uint64(1)
+    low, high = np.uint8(run >> np.uint64(8)), np.uint8(run >> np.uint64(16))
+    if run >> np.uint64(24) == np.uint64(LEADS):
+        return bytes_between(data, i, low, high) & np.uint64((1 << 62) - 1)
+    lead = data[i + at]
+    found = bytes_between(data, i, lead, lead)
+    if run >> np.uint64(24) == np.uint64(SECONDS):
+        return found & bytes_between(data, i, low, high) >> one & np.uint64((1 << 62) - 1)
+    found &= bytes_between(data, i, low, high) >> size - one
+    if size == np.uint64(3):
+        second = data[i + at + one]
+        found &= bytes_between(data, i, second, second) >> one
+    return found
+
+
 @kernel(_nrt=False)
-def _with_others(data: U8, begin: Int, i: Int, stop: Int, table: U32, m: Masks, end: Int) -> tuple[Masks, Int]:
+def _with_others(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, m: Masks, end: Int) -> tuple[Masks, Int]:
     """Return the masks with the characters beyond ASCII of data[i:i + end]; and `end`, or where one is incomplete."""
-    zero, one, width = np.uint64(0), np.uint64(1), np.uint64(WIDTH)
+    zero, one, two, width = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(WIDTH)
     letters, digits, joiners, alone, extends, firsts, changed = m.letters, m.digits, m.joiners, zero, zero, zero, zero
-    rest = m.high
+    rest, hebrew = m.high, zero
+    dense = bit_count(rest) >= np.uint64(DENSE) and i + width <= np.uint64(len(data))
     while rest:
         at = lowest_bit(rest)
         c, size = _point(data, i + at)
         if at + size > width:
             end = at
             break
-        bits = ((one << size) - one) << at
+        leads = one << at
+        run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
+        if dense and run > np.uint64(0xFF):
+            leads = _alike(data, i, at, size, run) & rest
+        bits = leads | leads << one
+        if size > two:
+            bits |= bits << one
+            if size > np.uint64(3):
+                bits |= bits << one
         rest &= ~bits
-        entry = table[c]
-        kind = np.uint64(entry) >> np.uint64(21) & np.uint64(15)
-        changed |= np.uint64((entry ^ np.uint32(c)) & np.uint32(T.POINT) != 0) << at
+        kind = run & np.uint64(15)
+        changed |= leads if run & np.uint64(16) else zero
         letters |= bits if kind == LETTER else zero
         extends |= bits if kind == EXTEND else zero
         alone |= bits if kind == ALONE else zero
-        firsts |= one << at if kind == ALONE else zero
-        if np.uint64(RARE) >> kind & one or entry & np.uint32(T.DOTTED):
+        firsts |= leads if kind == ALONE else zero
+        if np.uint64(RARE) >> (run & np.uint64(31)) & one:
             where = np.int64(i + at)
             if kind == DIGIT:
                 digits |= bits
-            elif kind == JOINER or (MID_LETTER <= kind <= MID_HEBREW and joins(data, begin, where, stop, table)):
-                joiners |= bits
             elif kind == HEBREW:
                 letters |= bits
-                if at and data[where - 1] == 0x22 and joins(data, begin, where - 1, stop, table):
-                    joiners |= one << at - one
-            elif kind == LETTER:  # an `i` that ends its word
+                hebrew |= leads
+            elif kind == JOINER or (MID_LETTER <= kind <= MID_HEBREW and joins(data, begin, where, stop, rule.table)):
+                joiners |= bits
+            elif rule.table[c] & np.uint32(T.DOTTED):  # an `i` that ends its word
                 if at + size == width:
                     end = at
                     break
                 firsts |= one << at + size
-    marks = extends & ~(m.high | letters | digits | joiners) << one
+    marks = (extends & ~(m.high | letters | digits | joiners) << one) | (hebrew & ~(m.high | letters | digits | joiners) << one)
     while marks:  # after an ASCII character that is not in a word for its own sake
         before = lowest_bit(marks) - one
         marks &= marks - one
-        c = data[i + before]
-        if MID_LETTER <= kind_of(table[c]) <= MID_HEBREW and joins(data, begin, np.int64(i + before), stop, table):
+        c = np.uint64(data[i + before])
+        if MID_LETTER <= kind_of(rule.table[c]) <= MID_HEBREW and joins(data, begin, np.int64(i + before), stop, rule.table):
             joiners |= one << before
     return Masks(m.high, letters, digits, joiners, m.mid_letters, m.mid_numbers, alone, extends, firsts, changed), end
+
+
+@kernel(inline="always")
+def _single(entry: Int, c: Int) -> Int:
+    """Return a run of one character, from its entry in `word_table`."""
+    differs = np.uint64((entry ^ np.uint32(c)) & np.uint32(T.POINT) != 0)
+    return np.uint64(entry) >> np.uint64(KIND) & np.uint64(15) | differs << np.uint64(4)
 
 
 @kernel(inline="always")
@@ -221,10 +289,10 @@ def find_words(
     begun, most = n, np.uint64(len(out.starts) - LEAST)
     while i < stop and n < most:
         end = min(stop - i, width)
-        m = _masks(data, i, stop, rule.tail)
+        m = _masks(data, i, stop, out.tail)
         letters, digits, joiners, singles, firsts, changed = m.letters, m.digits, m.joiners, zero, zero, zero
         if m.high:
-            m, end = _with_others(data, np.int64(begin), i, np.int64(stop), rule.table, m, end)
+            m, end = _with_others(data, np.int64(begin), i, np.int64(stop), rule, m, end)
             letters = _extended(m.letters, letter, m.extends)
             digits = _extended(m.digits, digit, m.extends)
             joiners = _extended(m.joiners, joiner, m.extends)

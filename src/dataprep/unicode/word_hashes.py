@@ -15,7 +15,7 @@ from .hashes import eight_bytes, mix64
 from .kernel import kernel
 from .text import I64, U8, U16, U32, U64, Int
 from .word_bounds import CHANGED, LEAST, WordBounds, WordRule, empty_bounds, find_words, word_rule
-from .words import lower_point, word_table
+from .words import lower_point
 
 WORDS = 1024  # whose bounds are found before they are hashed, so that they stay in the cache
 FACTOR = 0x9E3779B97F4A7C15
@@ -103,15 +103,15 @@ def _hash_words(
 
 
 @kernel
-def word_hashes(offsets: I64, data: U8, table: U32, classes: U16) -> tuple[I64, U64]:
+def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16) -> tuple[I64, U64]:
     """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
 
-    - table: `word_table()`.
+    - rule: `word_rule()`.
     - classes: `text.classes()`.
     """
     ends = np.zeros(len(offsets), np.int64)
     out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets) + 1, np.uint64)
-    return ends, out[: _all(offsets, data, word_rule(table), classes, empty_bounds(WORDS + LEAST), ends, out)]
+    return ends, out[: _all(offsets, data, rule, classes, empty_bounds(WORDS + LEAST), ends, out)]
 
 
 @kernel(_nrt=False)
@@ -136,4 +136,4 @@ def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
 
     - split: one of `words.SPLITS`.
     """
-    return word_hashes(offsets, data, word_table(split), T.classes())
+    return word_hashes(offsets, data, word_rule(split), T.classes())
