@@ -17,7 +17,7 @@ from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
 from .hashes import eight_bytes
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
-from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of, word_table
+from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, OTHER, joins, kind_of, word_table
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
 LEAST = WIDTH  # free entries that are needed to go on
@@ -62,9 +62,7 @@ class Masks(NamedTuple):
         high: a byte beyond ASCII.
         letters, digits, joiners: a byte of a character of the class LETTER or HEBREW, DIGIT, or JOINER.
         mid_letters, mid_numbers: an ASCII character that may join letters, or digits.
-        alone: a byte of a character of the class ALONE.
         extends: a byte of a character of the class EXTEND.
-        firsts: a word starts here, even directly after another, if there is a word here.
         changed: the first byte of a character that has another form in lower case.
     """
 
@@ -74,9 +72,7 @@ class Masks(NamedTuple):
     joiners: Int
     mid_letters: Int
     mid_numbers: Int
-    alone: Int
     extends: Int
-    firsts: Int
     changed: Int
 
 
@@ -111,7 +107,6 @@ def word_rule(split: str = "unicode") -> WordRule:
     return WordRule(table, runs, mids)
 
 
-@kernel
 def empty_bounds(n: int) -> WordBounds:
     """Return arrays for the bounds of `n` words."""
     return WordBounds(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(WIDTH, np.uint8))
@@ -140,7 +135,7 @@ def _ascii_masks(data: U8, i: Int) -> Masks:
         _between(data, i, 0x5F, 0x5F),
         both | _between(data, i, 0x3A, 0x3A),
         both | _between(data, i, 0x2C, 0x2C) | _between(data, i, 0x3B, 0x3B),
-        zero, zero, zero, zero,
+        zero, zero,
     )
 
 
@@ -180,20 +175,26 @@ def _alike(data: U8, i: Int, at: Int, size: Int, run: Int) -> Int:
 
 
 @kernel(_nrt=False)
-def _with_others(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, m: Masks, end: Int) -> tuple[Masks, Int]:
-    """Return the masks with the characters beyond ASCII of data[i:i + end]; and `end`, or where one is incomplete."""
+def _with_others(
+    data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, m: Masks, end: Int
+) -> tuple[Masks, Int, bool]:
+    """Return the masks with the characters beyond ASCII of data[i:i + end], where they end, and whether a word does.
+
+    They end earlier at an incomplete character, at one of the class ALONE, and after an `i` that ends its word.
+    """
     zero, one, two, width = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(WIDTH)
-    letters, digits, joiners, alone, extends, firsts, changed = m.letters, m.digits, m.joiners, zero, zero, zero, zero
-    rest, hebrew = m.high, zero
+    letters, digits, joiners, extends, changed = m.letters, m.digits, m.joiners, zero, zero
+    rest, hebrew, closes = m.high, zero, False
     dense = bit_count(rest) >= np.uint64(DENSE) and i + width <= np.uint64(len(data))
     while rest:
         at = lowest_bit(rest)
         c, size = _point(data, i + at)
-        if at + size > width:
-            end = at
+        run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
+        kind = run & np.uint64(15)
+        if at + size > width or kind == ALONE:
+            end, closes = at, kind == ALONE
             break
         leads = one << at
-        run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
         if dense and run > np.uint64(0xFF):
             leads = _alike(data, i, at, size, run) & rest
         bits = leads | leads << one
@@ -202,34 +203,56 @@ def _with_others(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, m: Mas
             if size > np.uint64(3):
                 bits |= bits << one
         rest &= ~bits
-        kind = run & np.uint64(15)
         changed |= leads if run & np.uint64(16) else zero
         letters |= bits if kind == LETTER else zero
         extends |= bits if kind == EXTEND else zero
-        alone |= bits if kind == ALONE else zero
-        firsts |= leads if kind == ALONE else zero
         if np.uint64(RARE) >> (run & np.uint64(31)) & one:
-            where = np.int64(i + at)
             if kind == DIGIT:
                 digits |= bits
             elif kind == HEBREW:
                 letters |= bits
                 hebrew |= leads
-            elif kind == JOINER or (MID_LETTER <= kind <= MID_HEBREW and joins(data, begin, where, stop, rule.table)):
+            elif kind == JOINER or (kind != LETTER and joins(data, begin, np.int64(i + at), stop, rule.table)):
                 joiners |= bits
-            elif rule.table[c] & np.uint32(T.DOTTED):  # an `i` that ends its word
-                if at + size == width:
-                    end = at
-                    break
-                firsts |= one << at + size
-    marks = (extends & ~(m.high | letters | digits | joiners) << one) | (hebrew & ~(m.high | letters | digits | joiners) << one)
+            elif rule.table[c] & np.uint32(T.DOTTED):
+                end, closes = at + size, True
+                break
+    marks = (extends | hebrew) & ~(m.high | letters | digits | joiners) << one & _below(end)
     while marks:  # after an ASCII character that is not in a word for its own sake
         before = lowest_bit(marks) - one
         marks &= marks - one
-        c = np.uint64(data[i + before])
-        if MID_LETTER <= kind_of(rule.table[c]) <= MID_HEBREW and joins(data, begin, np.int64(i + before), stop, rule.table):
+        kind = kind_of(rule.table[data[i + before]])
+        if kind >= MID_LETTER and joins(data, begin, np.int64(i + before), stop, rule.table):
             joiners |= one << before
-    return Masks(m.high, letters, digits, joiners, m.mid_letters, m.mid_numbers, alone, extends, firsts, changed), end
+    return Masks(m.high, letters, digits, joiners, m.mid_letters, m.mid_numbers, extends, changed), end, closes
+
+
+@kernel(_nrt=False)
+def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n: Int) -> tuple[Int, Int]:
+    """Append the bounds of the words at `i` that are one character with its marks; return where to go on, and `n`."""
+    one, most, inside = np.uint64(1), np.uint64(len(out.starts)), False
+    while i < stop and n < most:
+        if data[i] < 0x80:
+            kind = kind_of(rule.table[data[i]])
+            if LETTER <= kind <= JOINER or i + one == stop or data[i + one] < 0x80:
+                break
+            i, inside = i + one, False
+            continue
+        c, size = _point(data, i)
+        run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
+        kind, changed = run & np.uint64(15), (run & np.uint64(16)) << np.uint64(59)
+        if kind == ALONE:
+            out.starts[n], out.ends[n] = i | changed, i + size
+            n, inside = n + one, True
+        elif kind == EXTEND and inside:
+            out.starts[n - one] |= changed
+            out.ends[n - one] = i + size
+        elif kind != OTHER and kind != EXTEND:
+            break
+        else:
+            inside = False
+        i += size
+    return i, n
 
 
 @kernel(inline="always")
@@ -256,7 +279,7 @@ def _masks(data: U8, i: Int, stop: Int, tail: U8) -> Masks:
     if stop - i < np.uint64(WIDTH):
         v = _below(stop - i)
         zero = np.uint64(0)
-        m = Masks(m.high & v, m.letters & v, m.digits & v, m.joiners & v, m.mid_letters, m.mid_numbers, zero, zero, zero, zero)
+        m = Masks(m.high & v, m.letters & v, m.digits & v, m.joiners & v, m.mid_letters, m.mid_numbers, zero, zero)
     return m
 
 
@@ -285,22 +308,24 @@ def find_words(
     - rule: the result of `word_rule`.
     """
     zero, one, width = np.uint64(0), np.uint64(1), np.uint64(WIDTH)
-    letter, digit, joiner, alone, inside = zero, zero, zero, zero, zero  # 1 if the character before is one, or in a word
+    letter, digit, joiner, inside = zero, zero, zero, zero  # 1 if the character before is one, or is in a word
     begun, most = n, np.uint64(len(out.starts) - LEAST)
     while i < stop and n < most:
-        end = min(stop - i, width)
+        if data[i] >= 0x80 and begun == n:
+            i, n = _words_alone(data, i, stop, rule, out, n)
+            begun, letter, digit, joiner = n, zero, zero, zero
+            if i == stop or n >= most:
+                break
+        end, closes = min(stop - i, width), False
         m = _masks(data, i, stop, out.tail)
-        letters, digits, joiners, singles, firsts, changed = m.letters, m.digits, m.joiners, zero, zero, zero
+        letters, digits, joiners = m.letters, m.digits, m.joiners
         if m.high:
-            m, end = _with_others(data, np.int64(begin), i, np.int64(stop), rule, m, end)
+            m, end, closes = _with_others(data, np.int64(begin), i, np.int64(stop), rule, m, end)
             letters = _extended(m.letters, letter, m.extends)
             digits = _extended(m.digits, digit, m.extends)
             joiners = _extended(m.joiners, joiner, m.extends)
-            singles = _extended(m.alone, alone, m.extends)
-            firsts, changed = m.firsts, m.changed
-        firsts |= (singles << one | alone) & ~singles
         after = data[i + end] if i + end < stop else np.uint8(0x20)
-        if after >= np.uint8(0x80):
+        if after >= np.uint8(0x80) and not closes:
             c = data[i + end - one]
             if c < 0x80 and MID_LETTER <= kind_of(rule.table[c]) <= MID_HEBREW:  # it is looked at with what follows
                 end -= one
@@ -309,22 +334,26 @@ def find_words(
         next_digit = np.uint64(np.uint8(after - np.uint8(0x30)) < np.uint8(10)) << top
         mid = m.mid_letters & (letters << one | letter) & (letters >> one | next_letter)
         mid |= m.mid_numbers & (digits << one | digit) & (digits >> one | next_digit)
-        words = (letters | digits | joiners | singles | mid & rule.mids) & valid
+        words = (letters | digits | joiners | mid & rule.mids) & valid
         before = words << one | inside
-        starts, lasts = words & (~before | firsts), before & (~words | firsts)
+        starts, lasts = words & ~before, before & ~words
         if i + end < stop:
             lasts &= valid
         n_starts, n_lasts = bit_count(starts), bit_count(lasts)
         _write(out.starts, begun, i, starts, n_starts)
         _write(out.ends, n, i, lasts, n_lasts)
-        changed &= words
+        changed = m.changed & words
         while changed:
             word = begun + bit_count(starts & _below(lowest_bit(changed) + one)) - one
             out.starts[word] |= np.uint64(CHANGED)
             changed &= changed - one
         begun, n, i = begun + n_starts, n + n_lasts, i + end
-        letter, digit, joiner = letters >> top & one, digits >> top & one, joiners >> top & one
-        alone, inside = singles >> top & one, words >> top & one
+        letter, digit, joiner, inside = letters >> top & one, digits >> top & one, joiners >> top & one, words >> top & one
+        if closes:
+            if begun > n:
+                out.ends[n] = i
+                n += one
+            letter, digit, joiner, inside = zero, zero, zero, zero
     if begun == n:
         return i, n
     if i < stop:

@@ -102,31 +102,24 @@ def _hash_words(
         out[j] = mix64(out[j])
 
 
-@kernel
-def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16) -> tuple[I64, U64]:
-    """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
-
-    - rule: `word_rule()`.
-    - classes: `text.classes()`.
-    """
-    ends = np.zeros(len(offsets), np.int64)
-    out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets) + 1, np.uint64)
-    return ends, out[: _all(offsets, data, rule, classes, empty_bounds(WORDS + LEAST), ends, out)]
-
-
 @kernel(_nrt=False)
-def _all(
+def word_hashes(
     offsets: I64, data: U8, rule: WordRule, classes: U16, found: WordBounds, ends: I64, out: U64
 ) -> int:
-    """Write the hash of every word to `out`, and the ends of texts to `ends`; return how many words."""
+    """Write the hash of every word of every text to `out`, and where those of each text end to `ends`; return how many.
+
+    - classes: `text.classes()`.
+    - found: the result of `empty_bounds`.
+    - ends: int64[n + 1], zeros. `out`: as many uint64 as there may be words.
+    """
     k, n = 0, np.uint64(0)
     for d in range(len(offsets) - 1):
         i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
         begin = i
         while i < stop:
-            i, n = find_words(data, begin, i, stop, rule, found, n)
+            i, n = find_words(data, begin, i, stop, rule, found, np.uint64(0))
             _hash_words(data, np.int64(begin), np.int64(stop), found, np.int64(n), rule.table, classes, out[k:])
-            k, n = k + np.int64(n), np.uint64(0)
+            k += np.int64(n)
         ends[d + 1] = k
     return k
 
@@ -136,4 +129,7 @@ def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
 
     - split: one of `words.SPLITS`.
     """
-    return word_hashes(offsets, data, word_rule(split), T.classes())
+    ends = np.zeros(len(offsets), np.int64)
+    out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets), np.uint64)
+    n = word_hashes(offsets, data, word_rule(split), T.classes(), empty_bounds(WORDS + LEAST), ends, out)
+    return ends, out[:n]
