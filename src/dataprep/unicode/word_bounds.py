@@ -17,7 +17,7 @@ from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
 from .hashes import eight_bytes
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
-from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, OTHER, joins, kind_of, word_table
+from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of, word_table
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
 LEAST = WIDTH  # free entries that are needed to go on
@@ -247,7 +247,7 @@ def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n
         elif kind == EXTEND and inside:
             out.starts[n - one] |= changed
             out.ends[n - one] = i + size
-        elif kind != OTHER and kind != EXTEND:
+        elif LETTER <= kind <= JOINER:
             break
         else:
             inside = False
