@@ -1,6 +1,8 @@
 """Find where the words of texts begin and end, 64 bytes at a time.
 
-Masks of bits state the class of each byte; only characters beyond ASCII are looked up one after the other.
+Masks of bits (`byte_masks.py`) state the classes of 64 bytes, and bit operations find where words begin and end.
+Characters beyond ASCII are looked up in a table; where there are many of them, all that are alike are looked up at
+once. Characters that are words of their own, as in Chinese, are found one after the other.
 
 Slow reference for the tests: tests/twins/words.py
 """
@@ -14,18 +16,19 @@ import numpy as np
 
 from . import text as T
 from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
-from .hashes import eight_bytes
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
-from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of, word_table
+from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of
+from .words import word_table as table_of
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
-LEAST = WIDTH  # free entries that are needed to go on
-LASTS, SECONDS, LEADS = 0, 1, 2  # bytes of a run of characters that are alike
-FLAT = 8  # words that are written without a branch
-DENSE = 12  # bytes beyond ASCII among 64
-_RARE = 1 << HEBREW | 1 << DIGIT | 1 << JOINER | 15 << MID_LETTER
-RARE = _RARE | (_RARE | 1 << LETTER) << 16  # classes, and those that change in lower case, that are handled apart
+LEAST = WIDTH  # free places that `find_words` needs to go on
+FLAT = 8  # offsets that are written without a branch
+DENSE = 12  # bytes beyond ASCII, of 64, from which on characters that are alike are looked up at once
+CHANGES = 16  # in `WordRule.runs`: the character is another one in lower case
+LASTS, SECONDS, LEADS = 0, 1, 2  # in it, from bit 24 on: which of its bytes may differ from those of characters alike
+_APART = 1 << HEBREW | 1 << DIGIT | 1 << JOINER | 15 << MID_LETTER
+APART = _APART | (_APART | 1 << LETTER) << CHANGES  # classes, and those with CHANGES, that are handled apart
 
 
 class WordRule(NamedTuple):
@@ -33,9 +36,10 @@ class WordRule(NamedTuple):
 
     Attributes:
         table: `word_table()`.
-        runs: for each code point below 65536, its class, 16 if it changes in lower case, and the run of characters
-            around it that are alike: from bit 8 on the first and from bit 16 on the last value of their last byte,
-            where the other bytes are equal; or, with bit 24, of their first byte, where all that have it are alike.
+        runs: for each code point below 65536, its class, CHANGES, and the run of characters around it that are alike:
+            the first value (from bit 8 on) and the last one (from bit 16 on) of one of their bytes. With LASTS, it is
+            the last byte, and those before it are equal; with SECONDS, the second byte of three, and the first is
+            equal; with LEADS, the first byte of three. Both values are 0 if no other character is looked up with it.
         mids: a mask of all bits if some ASCII characters may join two parts of a word, or else 0.
     """
 
@@ -45,9 +49,12 @@ class WordRule(NamedTuple):
 
 
 class WordBounds(NamedTuple):
-    """Where words begin and end: word `j` is data[starts[j]:ends[j]]; CHANGED may be added to a start.
+    """Where words begin and end: word `j` is data[starts[j]:ends[j]].
 
-    tail: 64 bytes of scratch space.
+    Attributes:
+        starts: CHANGED is added if the word has characters beyond ASCII that are other ones in lower case.
+        ends: where words end.
+        tail: 64 bytes of scratch space.
     """
 
     starts: U64
@@ -59,11 +66,14 @@ class Masks(NamedTuple):
     """Classes of 64 bytes, one bit each.
 
     Attributes:
-        high: a byte beyond ASCII.
-        letters, digits, joiners: a byte of a character of the class LETTER or HEBREW, DIGIT, or JOINER.
-        mid_letters, mid_numbers: an ASCII character that may join letters, or digits.
-        extends: a byte of a character of the class EXTEND.
-        changed: the first byte of a character that has another form in lower case.
+        high: bytes beyond ASCII.
+        letters: bytes of characters of the classes LETTER and HEBREW.
+        digits: those of the class DIGIT.
+        joiners: those of the class JOINER, and of characters that are known to join two parts of a word.
+        mid_letters: ASCII characters that may join letters.
+        mid_numbers: those that may join digits.
+        extends: bytes of characters of the class EXTEND.
+        changed: the first bytes of characters that are other ones in lower case.
     """
 
     high: Int
@@ -76,35 +86,42 @@ class Masks(NamedTuple):
     changed: Int
 
 
-def _spans(values: U32) -> tuple[I64, I64]:
-    """Return the first and the last index of the run of equal values around each value; a run has one multiple of 64."""
-    edges = np.flatnonzero(np.diff(values) != 0 if len(values) < 64 else (np.diff(values) != 0) | (np.arange(1, len(values)) & 63 == 0)) + 1
-    first, last = np.append(0, edges), np.append(edges, len(values)) - 1
-    return np.repeat(first, last - first + 1), np.repeat(last, last - first + 1)
+class Before(NamedTuple):
+    """What the character before a place is, 1 or 0: of these classes, as in Masks, and in a word."""
+
+    letter: Int
+    digit: Int
+    joiner: Int
+    inside: Int
 
 
 @cache
 def word_rule(split: str = "unicode") -> WordRule:
-    """Return the rule for `split`, one of `words.SPLITS`."""
-    table = word_table(split)
-    points = np.arange(1 << 16, dtype=np.uint32)
-    kinds = table[: 1 << 16] >> KIND & 15
-    classes = kinds | ((table[: 1 << 16] ^ points) & T.POINT != 0).astype(np.uint32) << 4
-    runs = classes.copy()
-    alike, which = classes, np.arange(1 << 16)
-    may = ~np.isin(kinds, range(MID_LETTER, MID_HEBREW + 1)) & (table[: 1 << 16] & T.DOTTED == 0) & (which >= 0x80)
-    for width, first_byte, mode in ((0, 0x80, LASTS), (6, 0x80, SECONDS), (12, 0xE0, LEADS)):
-        if width:
-            alike = alike.reshape(-1, 64)
-            equal = (alike == alike[:, :1]).all(1) & (np.arange(len(alike)) << width >= 0x800)
-            alike = np.where(equal, alike[:, 0], 1 << 16 | np.arange(len(alike))).astype(np.uint32)
-        first, last = _spans(alike)
+    """Return the rule for `split`, one of `words.SPLITS`, or FOLDED."""
+    whole = table_of(split)
+    table, points = whole[: 1 << 16], np.arange(1 << 16, dtype=np.uint32)
+    kinds = table >> KIND & 15
+    classes = kinds | ((table ^ points) & T.POINT != 0).astype(np.uint32) * np.uint32(CHANGES)
+    may = ((kinds < MID_LETTER) | (kinds > MID_HEBREW)) & (table & T.DOTTED == 0) & (points >= 0x80)
+    runs, alike = classes, classes
+    for bits, first_byte, mode in ((0, 0x80, LASTS), (6, 0x80, SECONDS), (12, 0xE0, LEADS)):
+        if bits:  # pages of 64, then of 4096 characters, if all of a page are alike
+            pages = alike.reshape(-1, 64)
+            equal = (pages == pages[:, :1]).all(1) & (np.arange(len(pages)) << bits >= 0x800)
+            alike = np.where(equal, pages[:, 0], 1 << 16 | np.arange(len(pages))).astype(np.uint32)
+        first, last = _alike_around(alike)
         span = (first_byte | first & 63) << 8 | (first_byte | last & 63) << 16 | mode << 24
-        there = may & np.repeat(alike < 1 << 16 if width else last > first, 1 << width)
-        runs = np.where(there, classes | np.repeat(span, 1 << width).astype(np.uint32), runs)
+        there = may & np.repeat(alike < 1 << 16 if bits else last > first, 1 << bits)
+        runs = np.where(there, classes | np.repeat(span, 1 << bits).astype(np.uint32), runs)
     runs.flags.writeable = False
-    mids = ~np.uint64(0) if split != "regex" else np.uint64(0)
-    return WordRule(table, runs, mids)
+    return WordRule(whole, runs, np.uint64(0) if split == "regex" else ~np.uint64(0))
+
+
+def _alike_around(values: U32) -> tuple[I64, I64]:
+    """Return the first and the last index of the equal values around each value, none beyond a multiple of 64."""
+    edges = np.flatnonzero((np.diff(values) != 0) | (np.arange(1, len(values)) & 63 == 0)) + 1
+    first, last = np.append(0, edges), np.append(edges, len(values)) - 1
+    return np.repeat(first, last - first + 1), np.repeat(last, last - first + 1)
 
 
 def empty_bounds(n: int) -> WordBounds:
@@ -135,7 +152,8 @@ def _ascii_masks(data: U8, i: Int) -> Masks:
         _between(data, i, 0x5F, 0x5F),
         both | _between(data, i, 0x3A, 0x3A),
         both | _between(data, i, 0x2C, 0x2C) | _between(data, i, 0x3B, 0x3B),
-        zero, zero,
+        zero,
+        zero,
     )
 
 
@@ -149,7 +167,8 @@ def _point(data: U8, i: Int) -> tuple[Int, Int]:
     two = one << six | np.uint64(data[i + np.uint64(2)]) & np.uint64(0x3F)
     if b < np.uint64(0xF0):
         return (b & np.uint64(0x0F)) << np.uint64(12) | two, np.uint64(3)
-    return (b & np.uint64(0x07)) << np.uint64(18) | two << six | np.uint64(data[i + np.uint64(3)]) & np.uint64(0x3F), np.uint64(4)
+    last = np.uint64(data[i + np.uint64(3)]) & np.uint64(0x3F)
+    return (b & np.uint64(0x07)) << np.uint64(18) | two << six | last, np.uint64(4)
 
 
 @kernel(inline="always")
@@ -203,10 +222,10 @@ def _with_others(
             if size > np.uint64(3):
                 bits |= bits << one
         rest &= ~bits
-        changed |= leads if run & np.uint64(16) else zero
+        changed |= leads if run & np.uint64(CHANGES) else zero
         letters |= bits if kind == LETTER else zero
         extends |= bits if kind == EXTEND else zero
-        if np.uint64(RARE) >> (run & np.uint64(31)) & one:
+        if np.uint64(APART) >> (run & np.uint64(31)) & one:
             if kind == DIGIT:
                 digits |= bits
             elif kind == HEBREW:
@@ -240,7 +259,7 @@ def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n
             continue
         c, size = _point(data, i)
         run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
-        kind, changed = run & np.uint64(15), (run & np.uint64(16)) << np.uint64(59)
+        kind, changed = run & np.uint64(15), (run & np.uint64(CHANGES)) << np.uint64(59)
         if kind == ALONE:
             out.starts[n], out.ends[n] = i | changed, i + size
             n, inside = n + one, True
@@ -259,7 +278,7 @@ def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n
 def _single(entry: Int, c: Int) -> Int:
     """Return a run of one character, from its entry in `word_table`."""
     differs = np.uint64((entry ^ np.uint32(c)) & np.uint32(T.POINT) != 0)
-    return np.uint64(entry) >> np.uint64(KIND) & np.uint64(15) | differs << np.uint64(4)
+    return np.uint64(entry) >> np.uint64(KIND) & np.uint64(15) | differs * np.uint64(CHANGES)
 
 
 @kernel(inline="always")
@@ -271,89 +290,102 @@ def _extended(mask: Int, carry: Int, extends: Int) -> Int:
 @kernel(inline="always")
 def _masks(data: U8, i: Int, stop: Int, tail: U8) -> Masks:
     """Return the masks of data[i:stop], at most 64 bytes, as if all bytes beyond ASCII were outside of words."""
+    zero = np.uint64(0)
     if i + np.uint64(WIDTH) <= np.uint64(len(data)):
         m = _ascii_masks(data, i)
     else:
         last_bytes(data, i, stop, tail)
-        m = _ascii_masks(tail, np.uint64(0))
+        m = _ascii_masks(tail, zero)
     if stop - i < np.uint64(WIDTH):
         v = _below(stop - i)
-        zero = np.uint64(0)
-        m = Masks(m.high & v, m.letters & v, m.digits & v, m.joiners & v, m.mid_letters, m.mid_numbers, zero, zero)
+        own = m.high & v, m.letters & v, m.digits & v, m.joiners & v
+        m = Masks(*own, m.mid_letters, m.mid_numbers, zero, zero)
     return m
 
 
 @kernel(inline="always")
-def _write(out: U64, n: Int, i: Int, bits: Int, count: Int) -> None:
+def _mids(data: U8, after: Int, end: Int, stop: Int, m: Masks, before: Before) -> Int:
+    """Return the mask of ASCII characters that join two letters, or two digits, of which the next is data[after]."""
+    one, c = np.uint64(1), data[after] if after < stop else np.uint8(0x20)
+    is_letter = np.uint64(np.uint8((c | np.uint8(0x20)) - np.uint8(0x61)) < np.uint8(26)) << end - one
+    is_digit = np.uint64(np.uint8(c - np.uint8(0x30)) < np.uint8(10)) << end - one
+    of_letters = (m.letters << one | before.letter) & (m.letters >> one | is_letter)
+    of_digits = (m.digits << one | before.digit) & (m.digits >> one | is_digit)
+    return m.mid_letters & of_letters | m.mid_numbers & of_digits
+
+
+@kernel(inline="always")
+def _write(out: U64, n: Int, i: Int, bits: Int) -> None:
     """Write the offset of each bit of a mask, from out[n] on."""
+    one, flat = np.uint64(1), np.uint64(FLAT)
     for k in range(FLAT):
         out[n + np.uint64(k)] = i + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-    n += np.uint64(FLAT)
+        bits &= bits - one
     while bits:
-        out[n] = i + lowest_bit(bits)
-        bits &= bits - np.uint64(1)
-        n += np.uint64(1)
+        out[n + flat] = i + lowest_bit(bits)
+        bits &= bits - one
+        n += one
+
+
+@kernel(inline="always")
+def _block(
+    data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, tail: U8, before: Before
+) -> tuple[Masks, Int, Int, bool]:
+    """Return the masks of the 64 bytes from `i` on, of words, how many bytes are looked at, and if a word ends there."""
+    end, closes, one = min(stop - i, np.uint64(WIDTH)), False, np.uint64(1)
+    m = _masks(data, i, stop, tail)
+    if m.high:
+        m, end, closes = _with_others(data, np.int64(begin), i, np.int64(stop), rule, m, end)
+        letters = _extended(m.letters, before.letter, m.extends)
+        digits = _extended(m.digits, before.digit, m.extends)
+        joiners = _extended(m.joiners, before.joiner, m.extends)
+        m = Masks(m.high, letters, digits, joiners, m.mid_letters, m.mid_numbers, m.extends, m.changed)
+    if i + end < stop and data[i + end] >= 0x80 and not closes:
+        c = data[i + end - one]
+        if c < 0x80 and kind_of(rule.table[c]) >= MID_LETTER:  # it is looked at together with what follows
+            end -= one
+    mids = _mids(data, i + end, end, stop, m, before) & rule.mids
+    return m, (m.letters | m.digits | m.joiners | mids) & _below(end), end, closes
 
 
 @kernel(_nrt=False)
-def find_words(
-    data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, out: WordBounds, n: Int
-) -> tuple[Int, Int]:
-    """Append to the `n` bounds in `out` those of the words of data[begin:stop] from `i` on, as many as fit.
+def find_words(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, out: WordBounds) -> tuple[Int, Int]:
+    """Write the bounds of the words of data[begin:stop] from `i` on to `out`, as many as fit.
 
-    Return where to go on, `stop` if no word is left, and the number of bounds in `out`.
+    Return where to go on, which is `stop` if no word is left, and the number of words.
 
-    - i: `begin`, or where an earlier call stopped.
+    - begin, i, stop: uint64. `i` is `begin`, or where an earlier call stopped.
     - rule: the result of `word_rule`.
+    - out: at least LEAST + 1 places.
     """
-    zero, one, width = np.uint64(0), np.uint64(1), np.uint64(WIDTH)
-    letter, digit, joiner, inside = zero, zero, zero, zero  # 1 if the character before is one, or is in a word
-    begun, most = n, np.uint64(len(out.starts) - LEAST)
+    zero, one = np.uint64(0), np.uint64(1)
+    nothing = Before(zero, zero, zero, zero)
+    before, begun, n, most = nothing, zero, zero, np.uint64(len(out.starts) - LEAST)
     while i < stop and n < most:
         if data[i] >= 0x80 and begun == n:
             i, n = _words_alone(data, i, stop, rule, out, n)
-            begun, letter, digit, joiner = n, zero, zero, zero
+            begun, before = n, nothing
             if i == stop or n >= most:
                 break
-        end, closes = min(stop - i, width), False
-        m = _masks(data, i, stop, out.tail)
-        letters, digits, joiners = m.letters, m.digits, m.joiners
-        if m.high:
-            m, end, closes = _with_others(data, np.int64(begin), i, np.int64(stop), rule, m, end)
-            letters = _extended(m.letters, letter, m.extends)
-            digits = _extended(m.digits, digit, m.extends)
-            joiners = _extended(m.joiners, joiner, m.extends)
-        after = data[i + end] if i + end < stop else np.uint8(0x20)
-        if after >= np.uint8(0x80) and not closes:
-            c = data[i + end - one]
-            if c < 0x80 and MID_LETTER <= kind_of(rule.table[c]) <= MID_HEBREW:  # it is looked at with what follows
-                end -= one
-        top, valid = end - one, _below(end)
-        next_letter = np.uint64(np.uint8((after | np.uint8(0x20)) - np.uint8(0x61)) < np.uint8(26)) << top
-        next_digit = np.uint64(np.uint8(after - np.uint8(0x30)) < np.uint8(10)) << top
-        mid = m.mid_letters & (letters << one | letter) & (letters >> one | next_letter)
-        mid |= m.mid_numbers & (digits << one | digit) & (digits >> one | next_digit)
-        words = (letters | digits | joiners | mid & rule.mids) & valid
-        before = words << one | inside
-        starts, lasts = words & ~before, before & ~words
+        m, words, end, closes = _block(data, begin, i, stop, rule, out.tail, before)
+        earlier = words << one | before.inside
+        starts, lasts = words & ~earlier, earlier & ~words
         if i + end < stop:
-            lasts &= valid
-        n_starts, n_lasts = bit_count(starts), bit_count(lasts)
-        _write(out.starts, begun, i, starts, n_starts)
-        _write(out.ends, n, i, lasts, n_lasts)
+            lasts &= _below(end)
+        _write(out.starts, begun, i, starts)
+        _write(out.ends, n, i, lasts)
         changed = m.changed & words
         while changed:
             word = begun + bit_count(starts & _below(lowest_bit(changed) + one)) - one
             out.starts[word] |= np.uint64(CHANGED)
             changed &= changed - one
-        begun, n, i = begun + n_starts, n + n_lasts, i + end
-        letter, digit, joiner, inside = letters >> top & one, digits >> top & one, joiners >> top & one, words >> top & one
+        begun, n, i, top = begun + bit_count(starts), n + bit_count(lasts), i + end, end - one
+        before = Before(m.letters >> top & one, m.digits >> top & one, m.joiners >> top & one, words >> top & one)
         if closes:
             if begun > n:
                 out.ends[n] = i
                 n += one
-            letter, digit, joiner, inside = zero, zero, zero, zero
+            before = nothing
     if begun == n:
         return i, n
     if i < stop:

@@ -50,47 +50,54 @@ def _long(data: U8, a: Int, b: Int) -> Int:
     return h ^ _lower(x) & ~np.uint64(0) >> (np.uint64(0) - shift & np.uint64(63))
 
 
+@kernel(inline="always")
+def _utf8(point: Int) -> tuple[Int, Int]:
+    """Return the UTF-8 bytes of a code point as one little-endian number, and how many bits they have."""
+    six, tail = np.uint64(6), np.uint64(0x3F)
+    if point < np.uint64(0x80):
+        return point, np.uint64(8)
+    bits = np.uint64(0x80) | point & tail
+    if point < np.uint64(0x800):
+        return np.uint64(0xC0) | point >> six | bits << np.uint64(8), np.uint64(16)
+    bits = np.uint64(0x80) | point >> six & tail | bits << np.uint64(8)
+    if point < np.uint64(0x10000):
+        return np.uint64(0xE0) | point >> np.uint64(12) | bits << np.uint64(8), np.uint64(24)
+    bits = np.uint64(0x80) | point >> np.uint64(12) & tail | bits << np.uint64(8)
+    return np.uint64(0xF0) | point >> np.uint64(18) | bits << np.uint64(8), np.uint64(32)
+
+
 @kernel(_nrt=False)
 def _changed(data: U8, begin: Int, a: Int, b: Int, stop: Int, table: U32, classes: U16) -> Int:
-    """Return the hash of a word data[a:b] of the text data[begin:stop], some of whose characters change in lower case."""
-    h, x, shift, i = np.uint64(0), np.uint64(0), np.uint64(0), np.int64(a)
+    """Return, as `_long` does, the hash of a word of the text data[begin:stop], with each character in lower case."""
+    zero, full = np.uint64(0), np.uint64(64)
+    h, x, filled, i = zero, zero, zero, np.int64(a)
     while i < b:
         c, size = T.code_point(data, i)
         point = np.uint64(lower_point(data, begin, i, stop, table[c], classes))
         i += size
-        if point < np.uint64(0x80):
-            bits, n = _lower(point) & np.uint64(0x7F), np.uint64(8)
-        elif point < np.uint64(0x800):
-            bits, n = np.uint64(0x80C0) | point >> np.uint64(6) | (point & np.uint64(0x3F)) << np.uint64(8), np.uint64(16)
-        elif point < np.uint64(0x10000):
-            bits = np.uint64(0x8080E0) | point >> np.uint64(12) | (point >> np.uint64(6) & np.uint64(0x3F)) << np.uint64(8)
-            bits, n = bits | (point & np.uint64(0x3F)) << np.uint64(16), np.uint64(24)
-        else:
-            bits = np.uint64(0x808080F0) | point >> np.uint64(18) | (point >> np.uint64(12) & np.uint64(0x3F)) << np.uint64(8)
-            bits |= (point >> np.uint64(6) & np.uint64(0x3F)) << np.uint64(16) | (point & np.uint64(0x3F)) << np.uint64(24)
-            n = np.uint64(32)
-        if point == 0:
+        if point == zero:
             continue
-        if shift == np.uint64(64):
-            h, x, shift = _mixed(h, x), np.uint64(0), np.uint64(0)
-        x |= bits << shift
-        shift += n
-        if shift > np.uint64(64):
-            h, shift = _mixed(h, x), shift - np.uint64(64)
-            x = bits >> (n - shift)
+        bits, n = _utf8(point)
+        if n == np.uint64(8):
+            bits |= np.uint64(0x20)
+        if filled == full:
+            h, x, filled = _mixed(h, x), zero, zero
+        x |= bits << filled
+        filled += n
+        if filled > full:
+            h, filled = _mixed(h, x), filled - full
+            x = bits >> n - filled
     return h ^ x
 
 
 @kernel(_nrt=False)
-def _hash_words(
-    data: U8, begin: Int, stop: Int, found: WordBounds, n: Int, table: U32, classes: U16, out: U64
-) -> None:
-    """Write the hashes of the first `n` words of `found` to `out`; those that change are of the text data[begin:stop]."""
+def _hash_words(data: U8, begin: Int, stop: Int, found: WordBounds, n: Int, table: U32, classes: U16, out: U64) -> None:
+    """Write the hashes of the first `n` words of `found`, of the text data[begin:stop], to `out`."""
     eight, sixteen = np.uint64(8), np.uint64(16)
     for j in range(n):
         a, b = found.starts[j], found.ends[j]
         size = b - a
-        if size <= sixteen and b >= eight:
+        if size <= sixteen and b >= eight:  # without a branch, since words of all lengths follow each other
             y = _lower(eight_bytes(data, b - eight)) >> ((np.uint64(0) - size) * eight & np.uint64(63))
             x = _mixed(np.uint64(0), _lower(eight_bytes(data, a if size > eight else b - eight)))
             out[j] = (x if size > eight else np.uint64(0)) ^ y
@@ -103,21 +110,19 @@ def _hash_words(
 
 
 @kernel(_nrt=False)
-def word_hashes(
-    offsets: I64, data: U8, rule: WordRule, classes: U16, found: WordBounds, ends: I64, out: U64
-) -> int:
+def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16, found: WordBounds, ends: I64, out: U64) -> int:
     """Write the hash of every word of every text to `out`, and where those of each text end to `ends`; return how many.
 
     - classes: `text.classes()`.
     - found: the result of `empty_bounds`.
     - ends: int64[n + 1], zeros. `out`: as many uint64 as there may be words.
     """
-    k, n = 0, np.uint64(0)
+    k = 0
     for d in range(len(offsets) - 1):
         i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
         begin = i
         while i < stop:
-            i, n = find_words(data, begin, i, stop, rule, found, np.uint64(0))
+            i, n = find_words(data, begin, i, stop, rule, found)
             _hash_words(data, np.int64(begin), np.int64(stop), found, np.int64(n), rule.table, classes, out[k:])
             k += np.int64(n)
         ends[d + 1] = k
