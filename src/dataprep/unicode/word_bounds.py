@@ -19,7 +19,7 @@ from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of
-from .words import word_table as table_of
+from .words import word_table
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
 LEAST = WIDTH  # free places that `find_words` needs to go on
@@ -98,7 +98,7 @@ class Before(NamedTuple):
 @cache
 def word_rule(split: str = "unicode") -> WordRule:
     """Return the rule for `split`, one of `words.SPLITS`, or FOLDED."""
-    whole = table_of(split)
+    whole = word_table(split)
     table, points = whole[: 1 << 16], np.arange(1 << 16, dtype=np.uint32)
     kinds = table >> KIND & 15
     classes = kinds | ((table ^ points) & T.POINT != 0).astype(np.uint32) * np.uint32(CHANGES)
@@ -331,7 +331,7 @@ def _write(out: U64, n: Int, i: Int, bits: Int) -> None:
 def _block(
     data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, tail: U8, before: Before
 ) -> tuple[Masks, Int, Int, bool]:
-    """Return the masks of the 64 bytes from `i` on, of words, how many bytes are looked at, and if a word ends there."""
+    """Return the masks of 64 bytes, that of words, how many bytes were looked at, and whether a word ends there."""
     end, closes, one = min(stop - i, np.uint64(WIDTH)), False, np.uint64(1)
     m = _masks(data, i, stop, tail)
     if m.high:
