@@ -18,8 +18,20 @@ from . import text as T
 from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
-from .words import ALONE, DIGIT, EXTEND, HEBREW, JOINER, KIND, LETTER, MID_HEBREW, MID_LETTER, joins, kind_of
-from .words import word_table
+from .words import (
+    ALONE,
+    DIGIT,
+    EXTEND,
+    HEBREW,
+    JOINER,
+    KIND,
+    LETTER,
+    MID_HEBREW,
+    MID_LETTER,
+    joins,
+    kind_of,
+    word_table,
+)
 
 CHANGED = 1 << 63  # added to the start of a word that has other characters in lower case
 LEAST = WIDTH  # free places that `find_words` needs to go on
