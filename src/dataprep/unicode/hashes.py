@@ -46,6 +46,7 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
     return ends, out[:k]
 
 
+@kernel
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` items (shingles) of each document.
 
@@ -55,17 +56,12 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 
     Returns (offsets into the hashes, int64[documents + 1]; hashes, uint64).
     """
-    sizes = np.diff(ends)
-    starts = np.append(0, np.cumsum(np.where(sizes, np.maximum(1, sizes - n + 1), 0)))
-    out = np.empty(starts[-1], np.uint64)  # by NumPy, whose large arrays cause fewer page faults than Numba's
-    _shingle_hashes(ends, items, n, starts, out)
-    return starts, out
-
-
-@kernel(_nrt=False)
-def _shingle_hashes(ends: I64, items: U64, n: int, starts: I64, out: U64) -> None:
-    """Write the result of `shingle_hashes` to `out`, given the offsets `starts` into it."""
     factor = np.uint64(0x9E3779B97F4A7C15)
+    starts = np.zeros(len(ends), np.int64)
+    for d in range(len(ends) - 1):
+        size = ends[d + 1] - ends[d]
+        starts[d + 1] = starts[d] + (max(1, size - n + 1) if size else 0)
+    out = np.empty(starts[-1], np.uint64)
     for d in range(len(ends) - 1):
         word, shingle = items[ends[d] : ends[d + 1]], out[starts[d] : starts[d + 1]]
         for j in range(len(shingle)):
@@ -76,8 +72,10 @@ def _shingle_hashes(ends: I64, items: U64, n: int, starts: I64, out: U64) -> Non
                 shingle[j] = shingle[j] * factor + later[j]
         for j in range(len(shingle)):
             shingle[j] = mix64(shingle[j])
+    return starts, out
 
 
+@kernel
 def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
     """Return every document's distinct hashes in order of first occurrence.
 
@@ -85,22 +83,17 @@ def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
 
     Returns (new offsets, int64[n + 1]; distinct hashes, uint64).
     """
+    n = len(starts) - 1
+    longest = 1
+    for d in range(n):
+        longest = max(longest, starts[d + 1] - starts[d])
     slots = 4
-    while slots < 2 * np.diff(starts).max(initial=1):
+    while slots < 2 * longest:
         slots *= 2
-    ends, out = np.zeros(len(starts), np.int64), np.empty(starts[-1] - starts[0], np.uint64)
-    n = _distinct(starts, hashes, np.empty(slots, np.uint64), np.zeros(slots, np.int64), ends, out)
-    return ends, out[:n]
-
-
-@kernel(_nrt=False)
-def _distinct(starts: I64, hashes: U64, seen: U64, stamp: I64, ends: I64, out: U64) -> int:
-    """Write the result of `distinct` to `ends` and `out`; return the number of hashes.
-
-    - seen, stamp: a hash table: the hash in each slot, and the number of the document that filled it.
-    """
+    seen, stamp = np.empty(slots, np.uint64), np.zeros(slots, np.int64)
+    ends, out = np.zeros(n + 1, np.int64), np.empty(starts[n] - starts[0], np.uint64)
     k = 0
-    for d in range(len(starts) - 1):
+    for d in range(n):
         mask = np.uint64(3)  # as many slots as this document needs, so that short ones stay in the cache
         while np.int64(mask) + 1 < 2 * (starts[d + 1] - starts[d]):
             mask = mask * np.uint64(2) + np.uint64(1)
@@ -113,7 +106,7 @@ def _distinct(starts: I64, hashes: U64, seen: U64, stamp: I64, ends: I64, out: U
                 stamp[slot], seen[slot], out[k] = d + 1, h, h
                 k += 1
         ends[d + 1] = k
-    return k
+    return ends, out[:k]
 
 
 NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one before
