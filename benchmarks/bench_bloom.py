@@ -14,13 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engines import child, peak_kb
+from engines import child, interpreters, peak_kb
 
 ENGINES = {
     "paragraph_ours": "dataprep Bloom(unit='paragraph')",
@@ -162,7 +161,7 @@ def main() -> None:
         file, n, warm = given.file
         print(json.dumps(measure(given.engine, file, int(n), warm)))
         return
-    pythons = [sys.executable, *given.peer_python]
+    pythons = interpreters(given.peer_python)
     with tempfile.TemporaryDirectory() as folder:
         sizes = {"warm": 0.05, "peer": given.peer_mb, "ours": given.mb}
         inputs = {

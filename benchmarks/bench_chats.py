@@ -20,7 +20,6 @@ import json
 import random
 import re
 import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,7 +160,7 @@ def main() -> None:
             sizes = [("ours", given.mb), ("ours", max(1, given.mb // 5)), ("plain", given.mb)]
             for engine, mb in [*sizes, *((peer, given.peer_mb) for peer in PEERS)]:
                 path = Path(folder) / f"{mb}.txt"
-                said = engines.child(__file__, [sys.executable, *given.peer_python], engine, str(path), form)
+                said = engines.child(__file__, engines.interpreters(given.peer_python), engine, str(path), form)
                 size = path.stat().st_size / 1e6
                 if isinstance(said, str):
                     print(f"{ENGINES[engine]:30}{size:>10.1f}  failed: {said[:60]}", flush=True)

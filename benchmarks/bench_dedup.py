@@ -17,13 +17,12 @@ import argparse
 import json
 import re
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engines import child, peak_kb, write_texts
+from engines import child, interpreters, peak_kb, write_texts
 
 SIGN = {"exact_ours": "dataprep Exact: hash in batches", "exact_xxhash": "xxhash.xxh3_128 in a Python loop"}
 SKETCH = {
@@ -253,7 +252,7 @@ def main() -> None:
     if given.engine:
         print(json.dumps(measure(given.engine, given.file, given.warm)))
         return
-    pythons = [sys.executable, *given.peer_python]
+    pythons = interpreters(given.peer_python)
     with tempfile.TemporaryDirectory() as folder:
         sizes = {"warm": 0.05, "peer": given.peer_mb, "ours": given.mb}
         inputs = {n: write(f"{folder}/{n}.jsonl", int(mb * 1e6), given.input) for n, mb in sizes.items()}

@@ -5,7 +5,7 @@
 The text is the documentation that comes with the installed packages and, where there is a folder `../shared/data` (or
 DATAPREP_SHARED), newswire and handbooks in several languages. Every engine gets the same texts in a process of its
 own, warmed up; only its filtering is timed, again and again until it took half a second. Peers (datatrove, dolma) are
-looked for in the interpreters given: their pins do not agree with ours, so make each an environment of its own.
+looked for in the interpreters given, and in the environments that `bench_peers.py --install` makes.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import json
 import os
 import re
 import resource
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from pathlib import Path
 
+from engines import child, interpreters
+
 HERE = Path(__file__).resolve().parent
 WARM = ["A line of five whole words. And a second sentence. And a third."] * 3
-TOPICS = {  # what runs here, and what runs in the interpreters given
+TOPICS = {  # what runs here, and what runs in an interpreter that has it
     "C4": (
         {"c4": "dataprep C4, books kept", "twin": "plain Python twin (tests/twins/c4.py)"},
         {"datatrove_c4": "datatrove C4QualityFilter (5 words, 3 sentences)", "dolma_c4": "dolma c4_v2 (tags only)"},
@@ -208,33 +209,17 @@ def write_texts(file: str, n_bytes: int) -> tuple[int, int]:
     raise AssertionError
 
 
-def child(python: str, engine: str, file: str) -> dict | str:
-    """Measure an engine with an interpreter; a sentence if it cannot."""
-    command = [python, __file__, "--engine", engine, "--file", file]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
-    return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-
-
 def table(topic: str, pythons: list[str], file: str, size: int) -> None:
     """One row an engine."""
     here, peers = TOPICS[topic]
     print(f"{topic:50} {'MB/s user':>9} {'MB/s wall':>9} {'kept':>7} {'peak MB':>8} {'of it filtering':>15}")
-    jobs = [(sys.executable, e, title) for e, title in here.items()]
-    jobs += [(python, e, title) for e, title in peers.items() for python in pythons]
-    failed = {}
-    for python, engine, title in jobs:
-        got = child(python, engine, file)
+    for engine, title in (here | peers).items():
+        got = child(__file__, pythons if engine in peers else [sys.executable], engine, "--file", file)
         if isinstance(got, str):
-            failed.setdefault(engine, got)
+            print(f"{title:50} skipped: {got}", flush=True)
             continue
-        failed[engine] = ""
         rates = f"{size / got['user'] / 1e6:9.2f} {size / got['wall'] / 1e6:9.2f} {got['kept']:7,}"
         print(f"{title:50} {rates} {got['peak'] / 1e3:8.0f} {(got['peak'] - got['before']) / 1e3:15.0f}", flush=True)
-    for engine in peers:
-        if failed.get(engine, "no --peer-python was given"):
-            print(f"{engine} skipped: {failed.get(engine, 'no --peer-python was given')}")
 
 
 def main() -> None:
@@ -254,7 +239,7 @@ def main() -> None:
         docs, size = write_texts(file, int(given.mb * 1e6))
         print(f"{docs:,} documents, {size / 1e6:.1f} MB")
         for topic in given.only:
-            table(topic, given.peer_python, file, size)
+            table(topic, interpreters(given.peer_python), file, size)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,9 @@ def stage(name: str, held: list[Any]) -> Any:
         pq.write_table(pa.Table.from_batches(held[:4]), place)
         docs = dp.read(place, columns={"chat": "string", "author": "string", "kind": "string"})
         return dp.chats.Pseudonyms().fit(docs, dp.tools.Serial(), folder)
-    return dp.chats.Turns(person=held[0]["author"][0].as_py()) if name == "Turns" else getattr(dp.chats, name)()
+    if name == "Turns":
+        return dp.chats.Turns(person=held[0]["author"][0].as_py())
+    return dp.PII() if name == "PII" else getattr(dp.chats, name)()
 
 
 def ours(name: str, made: list[tuple[Any, ...]]) -> Callable[[], int]:

@@ -15,12 +15,11 @@ import argparse
 import json
 import re
 import resource
-import sys
 import tempfile
 import unicodedata
 from pathlib import Path
 
-from engines import child, peak_kb
+from engines import child, interpreters, peak_kb
 
 ENGINES = {
     "train_ours": "train 5-grams: dataprep",
@@ -177,7 +176,7 @@ def main() -> None:
     if given.engine:
         print(json.dumps(measure(given.engine, *map(Path, given.folders))))
         return
-    pythons = [sys.executable, *given.peer_python]
+    pythons = interpreters(given.peer_python)
     with tempfile.TemporaryDirectory() as root:
         places = {name: Path(root, name) for name in ("warm", "peer", "ours")}
         for (name, place), mb in zip(places.items(), (0.2, given.peer_mb, given.mb), strict=True):

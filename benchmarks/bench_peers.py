@@ -11,9 +11,9 @@ text. The text is that of `corpus.py`. MinHash is asked for a Jaccard similarity
 `bench_dedup.py`. Of the pairs of documents that are equal, or have this similarity, `recall` is the share of which not
 both are kept; `precision` is the share of dropped documents that are in such a pair. Both are of the text for peers.
 
-A peer that is not installed, or that fails, is named with the reason. --install first installs each missing peer into
-an environment of its own below out/peers, with the newest versions of its dependencies, and downloads a few hundred
-MB. The next call finds them there.
+A peer that is not installed, or that fails, is named with the reason. --install first installs each missing peer, of
+this and the other benchmarks, into an environment of its own below out/peers, with the newest versions of its
+dependencies, and downloads a few hundred MB. The next call of any benchmark finds them there.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ from typing import Any, NamedTuple
 
 import bench_dedup
 from bench_dedup import texts_of
-from engines import child, peak_kb, write_texts
+from engines import PEERS, child, having, peak_kb, write_texts
 
-HERE = Path(__file__).resolve().parent
-PEERS = HERE.parent / "out" / "peers"  # environments made by --install
 VOCAB = "tokenizer"  # the folder with the vocabulary of all encoders
 
 
@@ -85,7 +83,9 @@ PACKAGES: dict[str, list[list[str]]] = {  # arguments of `pip install`, with wha
         ["--no-deps", "text-dedup"],
         ["click-option-group", "datasets", "ftfy", "numpy", "regex", "rich", "scipy", "tqdm", "xxhash"],
     ],
-    "datatrove": [["datatrove", "regex", "spacy"]], "dolma": [["dolma"]],
+    "datatrove": [["datatrove", "regex", "spacy", "orjson", "tokenizers", "xxhash<4"]], "dolma": [["dolma"]],
+    "rbloom": [["rbloom", "orjson", "xxhash"]], "nltk": [["nltk"]], "semhash": [["semhash"]],
+    "chatminer": [["chat-miner"]], "whatstk": [["whatstk"]],
 }  # fmt: skip
 MOST_SECONDS = 900  # to install one peer
 
@@ -260,7 +260,7 @@ def install(given: list[str]) -> None:
     """
     for module, packages in PACKAGES.items():
         home = PEERS / module
-        if any(has(python, module) for python in pythons_of(module, given)):
+        if having(module, given):
             continue
         said = _installed(str(home), packages)
         print(f"{module}: {said or f'installed into {home}'}", flush=True)
@@ -284,24 +284,13 @@ def _installed(home: str, packages: list[list[str]]) -> str:
     return ""
 
 
-def has(python: str, module: str) -> bool:
-    """Return whether an interpreter finds a module; it is not imported."""
-    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    return subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0
-
-
-def pythons_of(module: str, given: list[str]) -> list[str]:
-    """Return the interpreters that may have a peer: this one, those given, and those that `install` made."""
-    return [sys.executable, *given, *(str(p) for p in [PEERS / module / "bin/python"] if p.exists())]
-
-
 def show(task: str, inputs: dict[str, tuple[str, int]], given: list[str]) -> None:
     """Measure the engines of a task, and print a row for each."""
     names = "  MB MB/s user user+system start s exit s peak MB recall precision  writes"
     print(f"\n{task:37} {names}", flush=True)
     for engine, row in TASKS[task].items():
         file, size = inputs["ours" if row.module == "dataprep" else "peer"]
-        pythons = [python for python in pythons_of(row.module, given) if has(python, row.module)]
+        pythons = having(row.module, given)
         got = child(__file__, pythons[:1], engine, file, inputs["warm"][0]) if pythons else "not installed"
         if isinstance(got, str):
             print(f"{row.name:37} {got if not pythons else f'failed: {got}'}", flush=True)

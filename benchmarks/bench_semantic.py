@@ -17,12 +17,11 @@ import argparse
 import json
 import os
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from engines import child, peak_kb
+from engines import child, interpreters, peak_kb
 
 EPSILON = 0.05
 ENGINES = {
@@ -203,9 +202,8 @@ def main() -> None:
             show_passes(*write(f"{folder}/texts.jsonl", int(mb * 1e6), given.input))
         for name, n in (("warm", 2000), ("vectors", given.documents)):
             np.save(f"{folder}/{name}.npy", made_vectors(n))
-        show_engines(
-            f"{folder}/vectors.npy", f"{folder}/warm.npy", given.documents, [sys.executable, *given.peer_python]
-        )
+        files = (f"{folder}/{name}.npy" for name in ("vectors", "warm"))
+        show_engines(*files, given.documents, interpreters(given.peer_python))
 
 
 if __name__ == "__main__":

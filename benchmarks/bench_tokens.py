@@ -1,7 +1,7 @@
 """Tokens: training and encoding beside `tokenizers` and `tiktoken`, the same vocabulary everywhere.
 
     python benchmarks/bench_tokens.py [--mb 50] [--input FILE.jsonl.zst ...] [--vocab 16000] [--pattern words]
-                                      [--peer-python ENV/bin/python]
+                                      [--peer-python ENV/bin/python ...]
 
 Every case is a process of its own. Reported are MB of UTF-8 text per second of user CPU and of wall time, of the
 measured part alone (reading the input, loading the tokenizer and a first small call are not in it), and the peak
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import corpus
+from engines import having
 
 import dataprep as dp
 from dataprep.tokens.sample import Sample
@@ -239,7 +240,7 @@ def main() -> None:
     parser.add_argument("--input", nargs="*")
     parser.add_argument("--vocab", type=int, default=16_000)
     parser.add_argument("--pattern", default="words")
-    parser.add_argument("--peer-python", help="an interpreter that has datatrove")
+    parser.add_argument("--peer-python", nargs="*", default=[], help="interpreters that may have datatrove")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -247,6 +248,7 @@ def main() -> None:
     if given.case:
         measure(given.case, Path(given.folder), given.vocab)
         return
+    given.peer_python = having("datatrove", given.peer_python)
     with tempfile.TemporaryDirectory() as name:
         mb, n_docs = make_input(given, Path(name))
         print(f"{mb:.1f} MB of text, {n_docs:,} documents, vocabulary {given.vocab:,}, separator {EOT}\n")
@@ -263,7 +265,7 @@ def show(case: str, mb: float, folder: str, given: argparse.Namespace) -> None:
     command = [sys.executable, __file__, "--case", case, "--folder", folder, "--vocab", str(given.vocab)]
     if "datatrove" in case:
         places = [f"{folder}/{name}" for name in ("texts.jsonl", "tokenizer.json", "datatrove")]
-        command = [given.peer_python, str(Path(__file__).with_name("peer_tokens.py")), *places]
+        command = [given.peer_python[0], str(Path(__file__).with_name("peer_tokens.py")), *places]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{case}: {done.stderr}")

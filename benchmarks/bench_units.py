@@ -19,7 +19,6 @@ import json
 import random
 import resource
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from bench_dedup import texts_of
-from engines import child, peak_kb, write_texts
+from engines import child, interpreters, peak_kb, write_texts
 
 GROUPS = {
     "document": {
@@ -140,7 +139,10 @@ def paragraph_rbloom(file: str, out: str) -> str:
     import xxhash
     from rbloom import Bloom
 
-    bloom = Bloom(max(1000, Path(file).stat().st_size // 50), 1e-4, lambda p: xxhash.xxh3_128_intdigest(p) - (1 << 127))
+    def number(paragraph: str) -> int:
+        return xxhash.xxh3_128_intdigest(paragraph.encode()) - (1 << 127)
+
+    bloom = Bloom(max(1000, Path(file).stat().st_size // 50), 1e-4, number)
 
     def is_new(paragraph: str) -> bool:
         if paragraph in bloom:
@@ -302,7 +304,7 @@ def main() -> None:
     if given.engine:
         print(json.dumps(measure(given.engine, given.file, given.warm)))
         return
-    pythons = [sys.executable, *given.peer_python]
+    pythons = interpreters(given.peer_python)
     with tempfile.TemporaryDirectory() as folder:
         sizes = {"warm": 0.05, "peer": given.peer_mb, "ours": given.mb}
         inputs = {}

@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+PEERS = Path(__file__).resolve().parents[1] / "out" / "peers"  # environments made by `bench_peers.py --install`
+
 
 def machine() -> str:
     """The machine in words."""
@@ -34,8 +36,20 @@ def peak_kb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+def interpreters(given: Iterable[str] = ()) -> list[str]:
+    """This interpreter, those given, and those of the peers that `bench_peers.py --install` installed."""
+    return [*dict.fromkeys([sys.executable, *given, *map(str, sorted(PEERS.glob("*/bin/python")))])]
+
+
+def having(module: str, given: Iterable[str] = ()) -> list[str]:
+    """The interpreters that find a module; it is not imported."""
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    found = [subprocess.run([one, "-c", code], capture_output=True, check=False) for one in interpreters(given)]
+    return [done.args[0] for done in found if done.returncode == 0]
+
+
 def child(script: str, pythons: list[str], engine: str, *args: str) -> dict | str:
-    """What `script --engine ENGINE ARGS` says with the first interpreter that can; else the last one's complaint.
+    """What `script --engine ENGINE ARGS` says with the first interpreter that can; else why it failed.
 
     Engines whose names end in "ours" need this interpreter. If the process states at which `time.time()` its work began
     and ended, the result has the seconds before and after it, `start` and `exit`.
@@ -47,7 +61,8 @@ def child(script: str, pythons: list[str], engine: str, *args: str) -> dict | st
         if done.returncode == 0:
             got, ended = json.loads(done.stdout.splitlines()[-1]), time.time()
             return got | ({"start": got["began"] - began, "exit": ended - got["ended"]} if "began" in got else {})
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        if not said or "ModuleNotFoundError" in said:  # what an interpreter that has the engine says counts
+            said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
     return said
 
 

@@ -10,6 +10,7 @@ import sys
 
 LEAST, LEAST_PER_THREAD = 1 << 30, 100 << 20  # bytes of address space to load all libraries: measured with 2 threads
 BLAS_THREADS = 64  # most threads of OpenBLAS
+BLAS_WAIT = "20"  # its idle threads sleep after 2^20 cycles; else they run as long as `import numpy` takes
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
 
 
@@ -19,6 +20,7 @@ def main() -> None:
     from .store.stopping import clean_end, importing, leave_memory
 
     atexit.register(leave_memory)  # is called last
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_WAIT)  # also for the processes that workers are
     _check_address_space()
     with importing():
         from .cli import main as run

@@ -150,7 +150,10 @@ class Workers:
             if process.is_alive():
                 process.kill()
         if pool is not None:
+            thread = getattr(pool.executor, "_executor_manager_thread", None)
             pool.executor.shutdown(wait=False, cancel_futures=True)
+            if thread is not None:  # the end of the program would interrupt it while it removes a semaphore
+                thread.join(GRACE)
 
 
 def _cause(code: int) -> str:
