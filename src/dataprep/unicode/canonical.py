@@ -108,8 +108,8 @@ def canonical_tables(drop: str = "") -> Canonical:
 def _plain(rank: U8) -> U8:
     """Return the longest ranges of first bytes of UTF-8 for whose characters `rank` is 0, uint8[PLAIN, 2]."""
     leads = {chr(c).encode("utf-8", "surrogatepass")[0] for c in np.flatnonzero(rank)}
-    free, ranges = [b for b in range(0xC2, 0xF5) if b not in leads], []
-    for b in free:
+    ranges: list[list[int]] = []
+    for b in sorted(set(range(0xC2, 0xF5)) - leads):
         if ranges and ranges[-1][1] == b - 1:
             ranges[-1][1] = b
         else:

@@ -238,12 +238,13 @@ def _with_others(
         letters |= bits if kind == LETTER else zero
         extends |= bits if kind == EXTEND else zero
         if np.uint64(APART) >> (run & np.uint64(31)) & one:
+            where: Int = np.int64(i + at)
             if kind == DIGIT:
                 digits |= bits
             elif kind == HEBREW:
                 letters |= bits
                 hebrew |= leads
-            elif kind == JOINER or (kind != LETTER and joins(data, begin, np.int64(i + at), stop, rule.table)):
+            elif kind == JOINER or (kind != LETTER and joins(data, begin, where, stop, rule.table)):
                 joiners |= bits
             elif rule.table[c] & np.uint32(T.DOTTED):
                 end, closes = at + size, True
@@ -251,9 +252,10 @@ def _with_others(
     marks = (extends | hebrew) & ~(m.high | letters | digits | joiners) << one & _below(end)
     while marks:  # after an ASCII character that is not in a word for its own sake
         before = lowest_bit(marks) - one
+        mark: Int = np.int64(i + before)
         marks &= marks - one
         kind = kind_of(rule.table[data[i + before]])
-        if kind >= MID_LETTER and joins(data, begin, np.int64(i + before), stop, rule.table):
+        if kind >= MID_LETTER and joins(data, begin, mark, stop, rule.table):
             joiners |= one << before
     return Masks(m.high, letters, digits, joiners, m.mid_letters, m.mid_numbers, extends, changed), end, closes
 

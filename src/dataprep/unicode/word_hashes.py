@@ -117,7 +117,7 @@ def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16, found: Wor
     - found: the result of `empty_bounds`.
     - ends: int64[n + 1], zeros. `out`: as many uint64 as there may be words.
     """
-    k = 0
+    k: Int = 0
     for d in range(len(offsets) - 1):
         i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
         begin = i
@@ -126,7 +126,7 @@ def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16, found: Wor
             _hash_words(data, np.int64(begin), np.int64(stop), found, np.int64(n), rule.table, classes, out[k:])
             k += np.int64(n)
         ends[d + 1] = k
-    return k
+    return int(k)
 
 
 def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
