@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.core.model import batch as B
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
@@ -190,3 +191,15 @@ def test_the_key_of_an_estimator_is_that_of_its_work(tmp_path):
     with pytest.raises(PlanError, match=r"^Names adds named, which already exists; set annotate='another_'$"):
         Pipeline(Names(), Names()).plan(docs, str(tmp_path / "out"))
     assert [step.label for step in Pipeline(Names()).plan(docs, str(tmp_path / "out")).steps] == ["Names"]
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.booleans()), max_size=30), st.integers(0, 3))
+def test_chosen_documents_are_those_of_arrow(rows, first) -> None:
+    """Whatever neighbours are kept, also of a batch that is part of a longer one, with nulls and names of sources."""
+    texts, keep = [text for text, _ in rows], np.array([is_kept for _, is_kept in rows], bool)
+    columns = {"n": pa.array([None if len(t) == 2 else len(t) for t in texts], pa.int64()),
+               "s": pa.array([None if len(t) == 1 else t for t in texts], pa.large_string())}  # fmt: skip
+    batch = B.make(range(len(texts)), texts, "x", [f'{{"a": {k}}}' for k in range(len(texts))], columns)
+    batch, keep = batch.slice(first), keep[first:]
+    assert B.chosen(batch, keep).equals(batch.filter(pa.array(keep)))
+    assert B.chosen(batch, keep).schema == batch.schema

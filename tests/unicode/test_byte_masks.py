@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dataprep.unicode.byte_masks import bytes_between, last_bytes, lowest_bit
+from dataprep.unicode.byte_masks import bytes_between, copy_bytes, last_bytes, lowest_bit, n_bits
 from dataprep.unicode.kernel import kernel
 from twins.byte_masks import bytes_between as plain
 
@@ -24,6 +24,17 @@ def digits(data, out):
 def ends(masks, out):
     for i in range(len(out)):
         out[i] = lowest_bit(masks[i])
+
+
+@kernel
+def counts(masks, out):
+    for i in range(len(out)):
+        out[i] = n_bits(masks[i])
+
+
+@kernel
+def moved(data, i, out, o):
+    copy_bytes(data, np.uint64(i), out, np.uint64(o))
 
 
 @kernel
@@ -55,6 +66,23 @@ def test_the_lowest_bit():
     out = np.zeros(len(given), np.uint64)
     ends(np.array(given, np.uint64), out)
     assert out.tolist() == [64 if not n else (n & -n).bit_length() - 1 for n in given]
+
+
+def test_the_number_of_bits():
+    """Of none, one and all bits."""
+    given = [0, 1, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, *((1 << k) - 1 for k in range(64))]
+    out = np.zeros(len(given), np.uint64)
+    counts(np.array(given, np.uint64), out)
+    assert out.tolist() == [n.bit_count() for n in given]
+
+
+def test_64_bytes_are_copied():
+    """From and to any place, and none before or after them."""
+    data = np.arange(200, dtype=np.uint8)
+    for i, o in [(0, 0), (1, 0), (0, 1), (63, 17), (136, 136)]:
+        out = np.full(200, 255, np.uint8)
+        moved(data, i, out, o)
+        assert out.tolist() == [255] * o + list(range(i, i + 64)) + [255] * (136 - o)
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64])

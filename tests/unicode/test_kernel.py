@@ -236,7 +236,7 @@ INTRINSIC = """
 import sys
 import numpy as np
 from dataprep.read.json import grammar as g
-data = np.frombuffer(b'abcdefgh"' + b"\\n" * 16, np.uint8)
+data = np.frombuffer(b'abcdefgh"' + b"\\n" * 64, np.uint8)
 print(g.next_special(data, 0), g.next_special.n_compiled, "numba" in sys.modules)
 """
 

@@ -67,7 +67,7 @@ class Exact(Deduplication):
     has its own row, without a first occurrence.
     """
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
 
     unit: str = "document"
     normalize: str | None = "auto"

@@ -65,34 +65,35 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     if start and stream.read(1) != b"\n":
         skipped, tell = 0, False
     while stop is None or start < stop:
-        if len(raw) < held + BLOCK + PADDING:
-            raw = raw + bytes(max(len(raw), BLOCK))
-        got = source.readinto(memoryview(raw)[held : held + BLOCK])
+        if 2 * held > len(raw) - PADDING:
+            raw = raw + bytes(len(raw))
+        got = source.readinto(memoryview(raw)[held : len(raw) - PADDING])
         n = held + got
         if not got:
             if not n and skipped is None:
                 return
             raw[n] = 10
             n += 1
+        at = 0  # of the first line in `raw`, whose offset in the file is `start`
         if skipped is not None:
-            end = raw.find(b"\n", 0, n)
-            if end < 0:
+            at = raw.find(b"\n", 0, n) + 1
+            if not at:
                 skipped, held = skipped + n, 0
                 continue
             if tell:
-                yield LineBlock(np.empty(0, np.uint8), 0, start, skipped + end)
-            start, skipped, tell = start + skipped + end + 1, None, True
-            held = _move(raw, end + 1, n)
-            continue
-        cut = raw.rfind(b"\n", 0, n) + 1
-        last = -1 if stop is None or start + n < stop else raw.find(b"\n", stop - 1 - start, n)
+                yield LineBlock(np.empty(0, np.uint8), 0, start, skipped + at - 1)
+            start, skipped, tell = start + skipped + at, None, True
+            if stop is not None and start >= stop:
+                return
+        cut = max(at, raw.rfind(b"\n", at, n) + 1)
+        last = -1 if stop is None or start + n - at < stop else raw.find(b"\n", at + stop - 1 - start, n)
         if last >= 0:
             cut = last + 1
-        if cut:
-            yield LineBlock(np.frombuffer(raw, np.uint8), cut, start)
+        if cut > at:
+            yield LineBlock(np.frombuffer(raw, np.uint8)[at:], cut - at, start)
         if last >= 0 or not got:
             return
-        start, held = start + cut, _move(raw, cut, n)
+        start, held = start + cut - at, _move(raw, cut, n)
         if held > max_line:
             skipped, held = held, 0
 
@@ -124,7 +125,8 @@ class UntilDamage:
 
 def _move(raw: bytearray, start: int, stop: int) -> int:
     """Move raw[start:stop] to the front; return how many bytes that is."""
-    raw[: stop - start] = memoryview(raw)[start:stop].tobytes()
+    data = np.frombuffer(raw, np.uint8)
+    data[: stop - start] = data[start:stop]
     return stop - start
 
 

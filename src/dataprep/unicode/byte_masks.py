@@ -4,8 +4,9 @@ LLVM turns the comparison of a vector of 64 bytes into the vector instructions o
 compiled: one or two with AVX-512, and a few with AVX2, SSE2 or NEON. One mask is computed at about 18 GB/s; a loop over
 bytes reaches 1 GB/s.
 
-`bytes_between` reads data[i:i + 64]. A kernel must make sure that these bytes exist: it ends 64 bytes before the end of
-the array, and has `last_bytes` copy what follows to an array of its own.
+`bytes_between` and `copy_bytes` read data[i:i + 64]. A kernel must make sure that these bytes exist: it ends 64 bytes
+before the end of the array, and has `last_bytes` copy what follows to an array of its own; or the array has 64 bytes
+more than the kernel needs.
 
 Slow reference for the tests: tests/twins/byte_masks.py
 """
@@ -52,6 +53,22 @@ def bytes_between(_: Any, data: Any, i: Any, first: Any, last: Any) -> Any:  # n
 
 
 @intrinsic
+def copy_bytes(_: Any, data: Any, i: Any, out: Any, o: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
+    """Copy data[i:i + 64] to out[o:o + 64], two uint8 arrays; `i` and `o` are uint64."""
+    from llvmlite import ir
+    from numba.core import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(8), WIDTH).as_pointer()
+        arrays = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2)]
+        source, target = (builder.gep(one.data, [args[k]]) for one, k in zip(arrays, (1, 3), strict=True))
+        builder.store(builder.load(builder.bitcast(source, vector), align=1), builder.bitcast(target, vector), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.uint64, out, types.uint64), generate
+
+
+@intrinsic
 def lowest_bit(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Return the index of the lowest set bit of a uint64, as uint64; 64 if no bit is set."""
     from llvmlite import ir
@@ -64,13 +81,12 @@ def lowest_bit(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls wi
 
 
 @intrinsic
-def bit_count(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
+def n_bits(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Return the number of set bits of a uint64, as uint64."""
+    from numba.core import types
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
         return builder.ctpop(args[0])
-
-    from numba.core import types
 
     return types.uint64(types.uint64), generate
 

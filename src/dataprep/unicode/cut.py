@@ -1,4 +1,4 @@
-"""Remove spans from texts.
+"""Remove spans from texts, and whole texts.
 
 Slow reference for the tests: tests/twins/cut.py
 """
@@ -6,6 +6,7 @@ Slow reference for the tests: tests/twins/cut.py
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from .kernel import kernel
 from .text import I64, SPACE, U8, U16, Int, classes, code_point, copied
@@ -53,3 +54,28 @@ def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: 
     for positions in own:
         positions.flags.writeable = False  # a kernel is compiled once per type
     return _without(offsets, data, first, *own, enough, classes())
+
+
+@kernel
+def chosen(offsets: I64, data: U8, keep: npt.NDArray[np.bool_]) -> tuple[I64, U8]:
+    """Return the texts k with keep[k]: (offsets from 0, int64[m + 1]; bytes, uint8); neighbours are copied together.
+
+    - offsets: text k is data[offsets[k]:offsets[k + 1]].
+    """
+    n, m, size = len(keep), 0, np.int64(0)
+    for k in range(n):
+        if keep[k]:
+            m += 1
+            size += offsets[k + 1] - offsets[k]
+    out_offsets, out = np.zeros(m + 1, np.int64), np.empty(size, np.uint8)
+    k = m = 0
+    end = np.int64(0)
+    while k < n:
+        first = k
+        while k < n and keep[k]:
+            m += 1
+            out_offsets[m] = end + offsets[k + 1] - offsets[first]
+            k += 1
+        end = copied(data, offsets[first], offsets[k], out, end)
+        k += 1
+    return out_offsets, out

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import text as T
-from .byte_masks import WIDTH, bit_count, bytes_between, last_bytes, lowest_bit
+from .byte_masks import WIDTH, bytes_between, last_bytes, lowest_bit, n_bits
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 from .words import (
@@ -216,7 +216,7 @@ def _with_others(
     zero, one, two, width = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(WIDTH)
     letters, digits, joiners, extends, changed = m.letters, m.digits, m.joiners, zero, zero
     rest, hebrew, closes = m.high, zero, False
-    dense = bit_count(rest) >= np.uint64(DENSE) and i + width <= np.uint64(len(data))
+    dense = n_bits(rest) >= np.uint64(DENSE) and i + width <= np.uint64(len(data))
     while rest:
         at = lowest_bit(rest)
         c, size = _point(data, i + at)
@@ -390,10 +390,10 @@ def find_words(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, out: Wor
         _write(out.ends, n, i, lasts)
         changed = m.changed & words
         while changed:
-            word = begun + bit_count(starts & _below(lowest_bit(changed) + one)) - one
+            word = begun + n_bits(starts & _below(lowest_bit(changed) + one)) - one
             out.starts[word] |= np.uint64(CHANGED)
             changed &= changed - one
-        begun, n, i, top = begun + bit_count(starts), n + bit_count(lasts), i + end, end - one
+        begun, n, i, top = begun + n_bits(starts), n + n_bits(lasts), i + end, end - one
         before = Before(m.letters >> top & one, m.digits >> top & one, m.joiners >> top & one, words >> top & one)
         if closes:
             if begun > n:

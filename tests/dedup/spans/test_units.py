@@ -46,6 +46,16 @@ def test_lines_are_those_of_split(texts) -> None:
     assert cut(texts, "line") == cut(texts, "paragraph") == [twins.units.lines(t) for t in texts]
 
 
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 1 << 17])
+def test_line_feeds_at_each_place(n: int) -> None:
+    """At each place of 64 bytes, alone and next to each other, some lines at a time, in texts that touch each other."""
+    texts = [text for k in range(140) for text in ("x" * k + "\n", "x" * k, "", "x" * k + "\n" * (k % 9) + "é")]
+    offsets, data = column(texts)
+    found = [piece for block in U._cut(offsets, data, "line", n) for piece in zip(*block, strict=True)]
+    lines = [(d, line) for d, text in enumerate(texts) for line in twins.units.lines(text)]
+    assert [(d, bytes(data[a:b]).decode()) for d, a, b in found] == lines
+
+
 MARKED = (
     'a b. C "d." E? (f!) g J. Doe U.S. 3.5 A... b... C\n\r\n x;  Y.\' Z.\n'
     "One. Two! Three? Four. 好。他。؟ ا. ب۔ ج. \x1c.\x85 É. é. वौम्. वौम. E\u0301. \u200bb. n\u00adk. ²."

@@ -109,6 +109,45 @@ def test_edges(tmp_path, lenient, end) -> None:
         check(tmp_path, line + end)
 
 
+SPECIAL = [
+    b'\\"', b"\\n", b"\\\\", b"\\u00e9", b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\\u12", b"\x01", b"\t", b'"', b"\xff",
+    "é".encode(), b"\\n\\n\\t", b'\\\\\\"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+def test_each_place_of_an_escape(tmp_path, lenient, special) -> None:
+    """In texts, other values and keys, at each place of 64 bytes, in lines that touch each other."""
+    strings = [b"x" * k + special + b"y" * (k % 67) + special * (k % 3) for k in range(140)]
+    good = b'{"text": "a file that is not read if all of its first lines are bad"}\n'
+    check(tmp_path, good + b"".join(b'{"text":"%b"}\n' % one for one in strings))
+    check(tmp_path, good + b"".join(b'{"a":"%b","text":"%b","b":[]}\r\n' % (one, one) for one in strings))
+    check(tmp_path, good + b"".join(b'{"%b":1,"text":""}\n' % one for one in strings)[:-1])
+
+
+@pytest.mark.parametrize("character", ["é", "अ", "😀"])
+def test_damage_at_each_place(tmp_path, lenient, character) -> None:
+    """One byte of many is not UTF-8: its line is dropped, and no other."""
+    line = b'{"text": "%b"}\n' % (character.encode() * 60)
+    lines = [bytearray(line) for _ in range(len(line))]
+    for at, one in enumerate(lines):
+        one[at] = 0xFF
+    data = b"".join(line + bytes(one) for one in lines)
+    check(tmp_path, data)
+    _, drops = read_bytes(tmp_path, data)
+    assert {reason for _, reason in drops} == {"invalid_utf8"}
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 4_000])
+def test_a_last_line_at_the_end_of_a_block(tmp_path, monkeypatch, lenient, n) -> None:
+    """Lines that fill the block to its last byte, and lines cut by it, with and without a line feed."""
+    line = b'{"text": "%b"}\n' % (b"a" * n)
+    for block in (len(line) - 1, len(line), len(line) + 1, 2 * len(line)):
+        monkeypatch.setattr(plain_text, "BLOCK", block)
+        check(tmp_path, line * 5)
+        check(tmp_path, (line * 5)[:-1])
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),

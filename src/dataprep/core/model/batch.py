@@ -151,6 +151,17 @@ def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.L
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
+def chosen(batch: Batch, keep: npt.NDArray[np.bool_]) -> Batch:
+    """Return the documents of a batch for which `keep`, bool[n], is true; Arrow would copy texts at half the speed."""
+    from dataprep.unicode.cut import chosen as chosen_texts
+
+    mask, columns = pa.array(keep), []
+    for column in batch.columns:
+        is_text = pa.types.is_large_string(column.type) and not column.null_count
+        columns.append(strings(*chosen_texts(*buffers(column), keep)) if is_text else column.filter(mask))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
     """Return the batch with the column `name` replaced by `values`, or added.
 

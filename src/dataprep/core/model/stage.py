@@ -165,4 +165,4 @@ def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger, **further: p
     dropped = pc.invert(keep)
     more = {name: values.filter(dropped) for name, values in further.items()}
     stats.drop(B.ids(batch.filter(dropped)), reasons.filter(dropped), **more)
-    return batch.filter(keep)
+    return B.chosen(batch, keep.to_numpy(zero_copy_only=False))

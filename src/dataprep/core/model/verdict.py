@@ -72,7 +72,7 @@ class DropIds(Verdict):
         for batch, rows in _with_rows(batches, self.verdicts, VERDICTS):
             if rows:
                 stats.drop(rows["id"], **{name: column for name, column in rows.items() if name != "id"})
-            yield batch.filter(pc.invert(pc.is_in(batch.column("id"), rows["id"]))) if rows else batch
+            yield B.chosen(batch, ~np.isin(B.ids(batch), rows["id"].to_numpy())) if rows else batch
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -72,14 +72,13 @@ class KeyUnits:
         text, start, end, keys, sizes = _paragraphs(offsets, data, self.normalize)
         if self.unit == "ngram":
             keys, sizes = ngram_keys(start, end, data, self.ngram, self.word_split)
-        units = np.bincount(text, minlength=batch.num_rows)
-        begins = np.repeat(offsets[:-1], units)
+        units, start, end = in_texts(offsets, text, start, end)
         return {
             "ids": B.ids(batch),
             "lengths": np.diff(offsets),
             "units": units,
-            "start": start - begins,
-            "end": end - begins,
+            "start": start,
+            "end": end,
             "sizes": sizes,
             "keys": keys,
         }
@@ -128,6 +127,21 @@ def not_blank(block: UnitBlock, chars: I64) -> tuple[I64, I64, I64, U64, I64]:
         n_keys += block.chars[j] > 0
         k += chars[j] > 0
     return text[:k], start[:k], end[:k], keys[:n_keys], sizes[:k]
+
+
+@kernel
+def in_texts(offsets: I64, text: I64, start: I64, end: I64) -> tuple[I64, I64, I64]:
+    """Return the number of units of each text, int64[n], and the start and end of each unit in its text, int64[m].
+
+    - offsets: int64[n + 1], text k is data[offsets[k]:offsets[k + 1]].
+    - text, start, end: the number of the text that contains each unit, and the range of its bytes in `data`.
+    """
+    units = np.zeros(len(offsets) - 1, np.int64)
+    first, last = np.empty(len(text), np.int64), np.empty(len(text), np.int64)
+    for k in range(len(text)):
+        units[text[k]] += 1
+        first[k], last[k] = start[k] - offsets[text[k]], end[k] - offsets[text[k]]
+    return units, first, last
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicode") -> tuple[U64, I64]:

@@ -4,8 +4,9 @@ A normal form is a string of bytes, hashed by two multiply-and-shift chains that
 bytes, fewer than eight, are read together with bytes before them, which are shifted out. A gap (what the normal form
 drops between two words) is a blank. A character beyond ASCII is three bytes, of which the first is 0x80 or more.
 
-ASCII text of which at most the case changes is hashed where it is. The normal form of other text is written first, byte
-by byte and without branches: each byte of ASCII is written, and overwritten by the next one if it is to be dropped.
+Without a form, the bytes of the text are hashed. ASCII text of which at most the case changes is hashed where it is.
+The normal form of other text is written first, byte by byte and without branches: each byte of ASCII is written, and
+overwritten by the next one if it is to be dropped.
 
 Slow reference for the tests: tests/twins/units.py
 """
@@ -54,8 +55,33 @@ def _add(a: Int, b: Int, w: Int) -> tuple[Int, Int]:
 
 @kernel(inline="always")
 def _last(data: U8, i: Int, stop: Int) -> Int:
-    """Return the one to seven bytes data[i:stop] as one number; `stop` is at least 8."""
-    return eight_bytes(data, stop - np.uint64(8)) >> np.uint64(8) * (np.uint64(8) - (stop - i))
+    """Return the zero to seven bytes data[i:stop] as one number."""
+    word = np.uint64(0)
+    if i < stop and stop >= np.uint64(8):
+        word = eight_bytes(data, stop - np.uint64(8)) >> np.uint64(8) * (np.uint64(8) - (stop - i))
+    else:
+        for j in range(stop - i):
+            word |= np.uint64(data[i + np.uint64(j)]) << np.uint64(8 * j)
+    return word
+
+
+@kernel(inline="always")
+def _continued(w: Int) -> Int:
+    """Return how many of eight bytes are not the first ones of a character of UTF-8."""
+    return ((w & ~(w << np.uint64(1)) & TOPS) >> np.uint64(7)) * ONES >> np.uint64(56)
+
+
+@kernel(inline="always")
+def _as_written(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int]:
+    """Hash the bytes data[i:stop]; return the hashes, the last bytes, and the number of characters."""
+    a, b, length = np.uint64(SEED_A), np.uint64(SEED_B), stop - i
+    while i + np.uint64(8) <= stop:
+        w = eight_bytes(data, i)
+        a, b = _add(a, b, w)
+        length -= _continued(w)
+        i += np.uint64(8)
+    word = _last(data, i, stop)
+    return a, b, word, length - _continued(word)
 
 
 @kernel(inline="always")
@@ -82,14 +108,7 @@ def _unchanged(data: U8, i: Int, stop: Int, lowers: Int, gaps: Int) -> tuple[Int
             return a, b, word, False
         a, b = _add(a, b, w | _between(w, 0x41, 0x5A) >> np.uint64(2) if lowers else w)
         i += np.uint64(8)
-    n, bits = stop - i, np.uint64(0)
-    if n and stop >= np.uint64(8):
-        word = _last(data, i, stop)
-    else:
-        while i < stop:
-            word |= np.uint64(data[i]) << bits
-            bits += np.uint64(8)
-            i += np.uint64(1)
+    n, word = stop - i, _last(data, i, stop)
     odd, before = _odd(word | FILLING << np.uint64(8) * n, before, gaps)
     return a, b, word | _between(word, 0x41, 0x5A) >> np.uint64(2) if lowers else word, not odd
 
@@ -120,7 +139,7 @@ def _hashed(a: Int, b: Int, data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int]
     while i + np.uint64(8) <= stop:
         a, b = _add(a, b, eight_bytes(data, i))
         i += np.uint64(8)
-    return a, b, _last(data, i, stop) if i < stop else np.uint64(0)
+    return a, b, _last(data, i, stop)
 
 
 @kernel(_nrt=False)
@@ -170,7 +189,7 @@ def _any(data: U8, start: int, stop: int, form: Form, out: U8) -> tuple[Int, Int
 
 @kernel(inline="always")
 def _may_be_space(data: U8, i: Int) -> Int:
-    """Return whether byte `i`, which is not a blank, may belong to white space, so that `strip` must look at it."""
+    """Return whether byte `i` may belong to white space, so that `strip` must look at it."""
     return data[i] <= 0x20 or data[i] >= 0x80
 
 
@@ -181,12 +200,13 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
     out, front = np.zeros(2 * PIECE + 64, np.uint8), np.uint64(FRONT)
     for u in range(len(start)):
         from_, to = start[u], end[u]
-        while from_ < to and data[from_] == 0x20:
-            from_ += 1
-        while from_ < to and data[to - 1] == 0x20:
-            to -= 1
-        if from_ < to and (_may_be_space(data, from_) or _may_be_space(data, to - 1)):
-            from_, to = strip(data, from_, to, form.classes)
+        if from_ < to and (form.strips or (_may_be_space(data, from_) and _may_be_space(data, to - 1))):
+            while from_ < to and data[from_] == 0x20:
+                from_ += 1
+            while from_ < to and data[to - 1] == 0x20:
+                to -= 1
+            if from_ < to and (_may_be_space(data, from_) or _may_be_space(data, to - 1)):
+                from_, to = strip(data, from_, to, form.classes)
         is_blank = from_ == to
         from_, to = (from_, to) if form.strips else (start[u], end[u])
         i, stop, done = np.uint64(from_), np.uint64(to), False
@@ -196,7 +216,8 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
         elif not form.gaps and form.lowers:
             a, b, word, done = _unchanged(data, i, stop, 1, 0)
         elif not form.gaps:
-            a, b, word, done = _unchanged(data, i, stop, 0, 0)
+            a, b, word, length = _as_written(data, i, stop)
+            done = True
         if not done and form.gaps and length <= np.uint64(PIECE):
             i, k, blank = _write(data, i, stop, form.bytes, out, front, np.uint64(1))
             k -= blank & np.uint64(k > front)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dataprep.unicode.hashes import eight_bytes, mix64
+from dataprep.unicode.byte_masks import WIDTH, bytes_between, last_bytes, lowest_bit, n_bits
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import (
     I64,
@@ -31,11 +32,10 @@ from dataprep.unicode.text import (
     strip,
 )
 
-from .hashes import ONES, TOPS, unit_hashes
+from .hashes import unit_hashes
 
 UNITS = ("line", "paragraph", "span3")
 DEFAULT_FORM = {"line": "c4", "paragraph": "ccnet", "span3": "c4"}
-LINE_FEEDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too long for memory
 
 
@@ -109,37 +109,60 @@ def _cut(offsets: I64, data: U8, unit: str, n: int) -> Iterator[tuple[I64, I64, 
 
 
 @kernel(inline="always")
-def line_stop(data: U8, i: Int, stop: Int) -> Int:
-    """Return the position of the first line feed in data[i:stop], or `stop`; eight bytes are read at a time."""
-    while i + np.uint64(8) <= stop:
-        w = eight_bytes(data, i) ^ LINE_FEEDS
-        found = (w - ONES) & ~w & TOPS  # its lowest bit is that of the first one
-        if found:
-            below = (found & (np.uint64(0) - found)) - np.uint64(1)
-            return i + ((below & ONES) * ONES >> np.uint64(56)) - np.uint64(1)
-        i += np.uint64(8)
-    while i < stop and data[i] != 10:
-        i += np.uint64(1)
-    return i
+def _places(found: Int, base: Int, out: U64, k: Int) -> Int:
+    """Write base + the number of each set bit of `found` to `out`, from `k` on; return the index after them.
+
+    Four numbers are written at once, whether there are so many or not: a branch per number would cost more.
+    """
+    end = k + n_bits(found)
+    while k < end:
+        for j in range(4):
+            out[k + np.uint64(j)] = base + lowest_bit(found)
+            found &= found - np.uint64(1)
+        k += np.uint64(4)
+    return end
+
+
+@kernel
+def _line_feeds(data: U8, i: Int, stop: Int, n: int) -> tuple[U64, Int]:
+    """Return the positions of line feeds in data[i:stop], uint64, and the byte at which the search ended.
+
+    The search ends after at least `n` line feeds, or at `stop`.
+    """
+    out, last = np.empty(n + WIDTH + 4, np.uint64), np.empty(WIDTH, np.uint8)
+    step, base, end, k = np.uint64(WIDTH), np.uint64(i), np.uint64(stop), np.uint64(0)
+    while base + step <= end and k < np.uint64(n):
+        k = _places(bytes_between(data, base, np.uint8(10), np.uint8(10)), base, out, k)
+        base += step
+    if base < end and k < np.uint64(n):
+        last_bytes(data, np.int64(base), stop, last)
+        k = _places(bytes_between(last, np.uint64(0), np.uint8(10), np.uint8(10)), base, out, k)
+        base = end
+    return out[:k], np.int64(base)
 
 
 @kernel
 def _lines(offsets: I64, data: U8, d: int, at: int, n: int) -> tuple[I64, I64, I64, int, int]:
     """Return at most `n` lines from byte `at` of text `d` on, and the text and byte to continue from."""
-    text, start, end = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    k: Int = 0
+    feeds, reached = _line_feeds(data, at, offsets[-1], n)
+    most = min(n, len(feeds) + len(offsets) - 1 - d)
+    text, start, end = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    k = f = 0
     while d < len(offsets) - 1 and k < n:
-        i, stop = np.uint64(at), np.uint64(offsets[d + 1])
-        while i < stop and k < n:
-            first = i
-            i = line_stop(data, i, stop)
-            text[k], start[k], end[k] = d, first, i
-            k += 1
-            i += np.uint64(1)
-        at = min(np.int64(i), offsets[d + 1])
-        if at == offsets[d + 1]:
-            d += 1
-    return text[:k].copy(), start[:k].copy(), end[:k].copy(), d, at
+        stop = offsets[d + 1]
+        while k < n and f < len(feeds) and np.int64(feeds[f]) < stop:
+            text[k], start[k], end[k] = d, at, feeds[f]
+            at = end[k] + 1
+            k, f = k + 1, f + 1
+        if reached < stop or k == n:
+            break
+        if at < stop:
+            text[k], start[k], end[k] = d, at, stop
+            k, at = k + 1, stop
+        d += 1
+    if d < len(offsets) - 1 and at == offsets[d + 1]:
+        d += 1
+    return text[:k], start[:k], end[:k], d, at
 
 
 @kernel
