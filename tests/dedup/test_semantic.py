@@ -26,7 +26,7 @@ from dataprep.errors import FunctionFailed, PlanError
 from dataprep.store import shuffle
 from dataprep.store.key import key
 from dataprep.store.shuffle import ShuffleFiles
-from dataprep.unicode.words import words
+from dataprep.unicode.word_hashes import words
 
 DIM = 32
 

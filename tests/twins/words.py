@@ -157,3 +157,17 @@ def kinds_of_words(text: str, words: str) -> list[str]:
     if words == "unicode":
         return [w for a, b in spans(text) for w in text[a:b].split()]
     return tokens(text) if words == "punctuation" else text.split()
+
+
+def word_hash(word: str) -> int:
+    """The hash of a word in the form in which words are compared: its UTF-8 bytes, eight at a time."""
+    data = b"".join((ord(c) | 0x20).to_bytes(1, "little") if c < "\x80" else c.encode() for c in word)
+    h, full = 0, (1 << 64) - 1
+    for at in range(0, len(data), 8):
+        if at:
+            h = h * 0x9E3779B97F4A7C15 & full
+            h ^= h >> 32
+        h ^= int.from_bytes(data[at : at + 8], "little")
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        h = (h ^ h >> 33) * factor & full
+    return h ^ h >> 33

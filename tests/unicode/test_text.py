@@ -18,6 +18,7 @@ from dataprep.unicode import hashes as H
 from dataprep.unicode import shingles as S
 from dataprep.unicode import tables
 from dataprep.unicode import text as T
+from dataprep.unicode import word_hashes as WH
 from dataprep.unicode import words as W
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -114,7 +115,7 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
     """100,000 numbers, permuted letters and long words have as many hashes."""
     texts = [str(i) for i in range(100_000)] + ["x" * i for i in range(1, 300)]
     texts += [f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghij"]
-    _, hashes = W.words(*column(texts))
+    _, hashes = WH.words(*column(texts))
     assert len(np.unique(hashes)) == len(texts)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import twins.words
 from dataprep.unicode import words as W
+from dataprep.unicode.word_hashes import words
 from dataprep.unicode.word_texts import word_texts
 from unicode.test_text import TEXTS, column, cut, is_known
 
@@ -41,20 +42,20 @@ def test_words_of_the_official_cases() -> None:
     plain = [case for line in OFFICIAL if not {"3031", "200D"} & set(line.split()) for case in [segments(line)]]
     plain = [case for case in plain if not any(s.startswith("\u05d0") and "'" in s for s in case)]
     assert len(plain) > 1500
-    counts = [len(f) for f in cut(*W.words(*column(["".join(case) for case in plain])))]
+    counts = [len(f) for f in cut(*words(*column(["".join(case) for case in plain])))]
     assert counts == [sum(twins.words.is_word(s) for s in case) for case in plain]
 
 
 @given(st.lists(MIXED, max_size=4), st.sampled_from(W.SPLITS))
 def test_words_are_those_of_the_twin(texts: list[str], split: str) -> None:
     """A hash for every word; equal words have equal hashes, others have not."""
-    found = cut(*W.words(*column(texts), split))
+    found = cut(*words(*column(texts), split))
     expected = [twins.words.words(t, split) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     flat = [w for e in expected for w in e]
     hashes = [h for f in found for h in f.tolist()]
     assert len(set(zip(flat, hashes, strict=True))) == len(set(flat)) == len(set(hashes))
-    alone = cut(*W.words(*column(flat), split))  # a word hashes alone as it did inside its text
+    alone = cut(*words(*column(flat), split))  # a word hashes alone as it did inside its text
     assert [a.tolist() for a in alone] == [[h] for h in hashes]
 
 
@@ -64,7 +65,7 @@ def test_texts_of_words_are_those_of_the_twin(texts: list[str], split: str) -> N
     found = [bytes(x).decode() for x in cut(*word_texts(*column(texts), split))]
     expected = [twins.words.words(t, split) for t in texts]
     assert found == [" ".join(e) for e in expected]
-    again = cut(*W.words(*column(found), split))
+    again = cut(*words(*column(found), split))
     assert [len(a) for a in again] == [len(e) for e in expected]
 
 
@@ -83,7 +84,7 @@ def test_places_inside_words_are_those_of_the_twin(texts: list[str], split: str)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cn"]).filter(is_known), max_size=80))
 def test_regex_is_pythons_re(text: str) -> None:
     r"""word_split="regex" is `re.findall(r"\w+", text.lower())` at the fixed Unicode version."""
-    assert len(W.words(*column([text]), "regex")[1]) == len(twins.words.words(text, "regex"))
+    assert len(words(*column([text]), "regex")[1]) == len(twins.words.words(text, "regex"))
 
 
 SCRIPTS = {
@@ -106,12 +107,12 @@ SCRIPTS = {
 def test_number_of_words(script: str) -> None:
     """A mark belongs to its word; characters are words where there are no spaces."""
     text, n = SCRIPTS[script]
-    assert len(W.words(*column([text]))[1]) == n
+    assert len(words(*column([text]))[1]) == n
 
 
 def test_vocalised_arabic_has_the_words_of_plain() -> None:
     """25 words with vowel signs are 25 words; word_split="regex" counts more."""
     plain = " ".join(["\u0643\u062a\u0628"] * 25)
     vocalised = plain.replace("\u062a", "\u064e\u062a\u064e")
-    assert [len(W.words(*column([t]))[1]) for t in (plain, vocalised)] == [25, 25]
-    assert len(W.words(*column([vocalised]), "regex")[1]) > 50
+    assert [len(words(*column([t]))[1]) for t in (plain, vocalised)] == [25, 25]
+    assert len(words(*column([vocalised]), "regex")[1]) > 50

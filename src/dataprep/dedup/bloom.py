@@ -92,7 +92,7 @@ class Bloom(Deduplication):
     `pybloom_live.BloomFilter.fromfile` (see `bloom_hashes`).
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     unit: str = "document"
     ngram: int = 13

@@ -101,7 +101,7 @@ class MinHash(Deduplication):
     measure: str = "jaccard"
     seed: int = 1
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         if self.shingle not in (None, "word", "char"):

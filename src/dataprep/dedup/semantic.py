@@ -87,6 +87,7 @@ class SemDeDup(Deduplication):
     """
 
     only_drops: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
     epsilon: float = 0.02
     clusters: int | None = None

@@ -1,7 +1,7 @@
 """Canonical forms of texts: NFC, NFC without marks such as accents and Arabic vowel signs, or with plain letters.
 
-Most texts are in NFC already; one pass over the characters detects this, and such texts are copied. The tables are from
-one Unicode version, so the result is the same on every Python version.
+Most texts are in NFC already; one pass over blocks of 64 bytes detects this, and such texts are copied. The tables are
+from one Unicode version, so the result is the same on every Python version.
 
 Slow reference for the tests: tests/twins/canonical.py
 """
@@ -12,11 +12,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from . import tables
 from . import text as T
 from .assigned import normalized
-from .hashes import eight_bytes
+from .byte_masks import WIDTH, bytes_between, lowest_bit
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 
@@ -36,14 +37,16 @@ SHAPES = (
     "fb00-fb06 fb13-fb17 fb20-fb28 fb4f-fbb1 fbd3-fc5d fc64-fd3d fd50-fd8f fd92-fdc7 fdf0-fdfb "
     "fe71 fe77 fe79 fe7b fe7d fe7f-fefc ff10-ff19 ff21-ff3a ff41-ff5a 1d400-1d7ff"
 )
+UNSAFE, PLAIN = 255, 5
 WIDEST = 18  # code points of U+FDFA, a sentence
 
 
 class Canonical(NamedTuple):
-    """The tables of canonical forms; `unsafe`, `order`, `row` and `dropped` have one item per code point.
+    """The tables of canonical forms; `rank`, `order`, `row` and `dropped` have one item per code point.
 
     Attributes:
-        unsafe: 1 if a text with this code point may have to be changed.
+        plain: uint8[PLAIN, 2], ranges (both ends included) of first bytes of UTF-8 for whose characters `rank` is 0.
+        rank: UNSAFE if a text with this code point may have to be changed, else its canonical combining class.
         order: canonical combining class.
         row: index in `whole`; 0 if there is no decomposition.
         whole: uint32[rows, points], the code points of each decomposition, followed by zeros.
@@ -52,7 +55,8 @@ class Canonical(NamedTuple):
         dropped: 1 if the code point is removed.
     """
 
-    unsafe: U8
+    plain: U8
+    rank: U8
     order: U8
     row: U32
     whole: U32
@@ -94,33 +98,50 @@ def canonical_tables(drop: str = "") -> Canonical:
         unsafe[[point for point, parts in found.items() if dropped[parts].any()]] = 1
     keys = np.array(sorted(pairs), np.uint64)
     composed = np.array([pairs[int(k)] for k in keys], np.uint32)
-    made = Canonical(unsafe, order, row, np.array(whole, np.uint32), keys, composed, dropped)
+    rank = np.where(unsafe, np.uint8(UNSAFE), order)
+    made = Canonical(_plain(rank), rank, order, row, np.array(whole, np.uint32), keys, composed, dropped)
     for table in made:
         table.flags.writeable = False
     return made
+
+
+def _plain(rank: U8) -> U8:
+    """Return the longest ranges of first bytes of UTF-8 for whose characters `rank` is 0, uint8[PLAIN, 2]."""
+    leads = {chr(c).encode("utf-8", "surrogatepass")[0] for c in np.flatnonzero(rank)}
+    ranges: list[list[int]] = []
+    for b in sorted(set(range(0xC2, 0xF5)) - leads):
+        if ranges and ranges[-1][1] == b - 1:
+            ranges[-1][1] = b
+        else:
+            ranges.append([b, b])
+    ranges.sort(key=lambda ends: ends[0] - ends[1])
+    return np.array((ranges + [[0xFF, 0xFF]] * PLAIN)[:PLAIN], np.uint8)
 
 
 @kernel(_nrt=False)
 def is_canonical(data: U8, i: int, stop: int, given: Canonical) -> bool:
     """Return True if the text data[i:stop] is certainly in the canonical form, False if that is not certain."""
     last: Int = 0
+    end: Int = -1  # `last` is the class of the mark that ends here
     while i < stop:
-        while i + 8 <= stop and eight_bytes(data, np.uint64(i)) & np.uint64(0x8080808080808080) == 0:
-            last = 0
-            i += 8
-        if i == stop:
-            break
-        if data[i] < 0xCC:  # below U+0300: no mark, and nothing that composes
-            if data[i] >= 0xC2 and given.unsafe[T.code_point(data, i)[0]]:
-                return False
-            last = 0
-            i += 1 if data[i] < 0x80 else 2
-            continue
-        c, size = T.code_point(data, i)
-        order = given.order[c]
-        if given.unsafe[c] or (order and order < last):
-            return False
-        last = order
+        first, size = np.uint64(0), min(WIDTH, stop - i)
+        if size < WIDTH:
+            for k in range(size):
+                first |= np.uint64(data[i + k] >= 0xC2) << np.uint64(k)
+        else:
+            first = bytes_between(data, np.uint64(i), np.uint8(0xC2), np.uint8(0xFF))
+            if first:
+                for k in range(PLAIN):
+                    first &= ~bytes_between(data, np.uint64(i), given.plain[k, 0], given.plain[k, 1])
+        while first:
+            at = i + np.int64(lowest_bit(first))
+            first &= first - np.uint64(1)
+            c, n = T.code_point(data, at)
+            rank = np.int64(given.rank[c])
+            if rank:
+                if rank == UNSAFE or (at == end and rank < last):
+                    return False
+                last, end = rank, at + n
         i += size
     return True
 
@@ -172,7 +193,7 @@ def _pair(first: Int, second: Int, given: Canonical) -> Int:
     return np.int64(given.composed[at]) if at < len(given.pairs) and given.pairs[at] == key else 0
 
 
-@kernel
+@kernel(_nrt=False)
 def _compose(points: U32, n: int, given: Canonical) -> int:
     """Compose the first `n` code points of a text in canonical order in place; return their new number."""
     w, starter, last = 0, -1, np.int64(0)
@@ -192,20 +213,29 @@ def _compose(points: U32, n: int, given: Canonical) -> int:
     return w
 
 
-@kernel
-def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
-    """Return the canonical form of each text."""
-    n, longest, more, k = len(offsets) - 1, 0, 0, 0
-    same = np.zeros(n, np.bool_)
-    for d in range(n):
+@kernel(_nrt=False)
+def _changes(offsets: I64, data: U8, given: Canonical, same: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Write to `same` whether each text is in its canonical form; return how many bytes the longest other one has.
+
+    And return how many times U+FDFA or U+FDFB is in the other texts.
+    """
+    longest, more = 0, 0
+    for d in range(len(offsets) - 1):
         same[d] = is_canonical(data, offsets[d], offsets[d + 1], given)
         if not same[d]:
             longest = max(longest, offsets[d + 1] - offsets[d])
             for i in range(offsets[d], offsets[d + 1] - 2):
-                more += data[i] == 0xEF and data[i + 1] == 0xB7 and data[i + 2] in (0xBA, 0xBB)  # U+FDFA and U+FDFB
-    ends, points = np.zeros(n + 1, np.int64), np.empty(3 * longest + WIDEST * (more + 1), np.uint32)
-    out = np.empty(3 * (offsets[n] - offsets[0] + WIDEST * more) + 4, np.uint8)  # U+1D160 and others grow threefold
-    for d in range(n):
+                more += data[i] == 0xEF and data[i + 1] == 0xB7 and data[i + 2] in (0xBA, 0xBB)
+    return longest, more
+
+
+@kernel(_nrt=False)
+def _canonical(
+    offsets: I64, data: U8, given: Canonical, same: npt.NDArray[np.bool_], points: U32, ends: I64, out: U8
+) -> int:
+    """Write the canonical form of each text to `out`, and where each ends to `ends`; return where the last one ends."""
+    k = 0
+    for d in range(len(offsets) - 1):
         if same[d]:
             k = T.copied(data, offsets[d], offsets[d + 1], out, k)
         else:
@@ -213,7 +243,7 @@ def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
             for j in range(count):
                 k = T.put(out, k, np.int64(points[j]))
         ends[d + 1] = k
-    return ends, out[:k]
+    return k
 
 
 def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
@@ -225,5 +255,11 @@ def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
       drops all non-spacing marks; FORMS drops nothing, and writes plain letters for the forms of letters in SHAPES.
     """
     given = canonical_tables(drop)
-    whole = is_canonical(data, offsets[0], offsets[-1], given)  # of all texts in a row: a mark at a start is rare
-    return (offsets, data) if whole else _canonical(offsets, data, given)
+    if is_canonical(data, offsets[0], offsets[-1], given):  # of all texts in a row: a mark at a start is rare
+        return offsets, data
+    same, ends = np.zeros(len(offsets) - 1, np.bool_), np.zeros(len(offsets), np.int64)
+    longest, more = _changes(offsets, data, given, same)
+    points = np.empty(3 * longest + WIDEST * (more + 1), np.uint32)
+    out = np.empty(3 * (offsets[-1] - offsets[0] + WIDEST * more) + 4, np.uint8)  # U+1D160 and others grow threefold
+    n = _canonical(offsets, data, given, same, points, ends, out)
+    return ends, out[:n]

@@ -13,13 +13,6 @@ from . import text as T
 from .kernel import kernel
 from .text import I64, U8, U16, U32, U64, Int
 
-# Word hashes: sum over characters of (lower-case code point * a random odd number for its position), then a finaliser.
-# The multiplications are independent, unlike in a chain such as FNV's: 1.6 times as fast. Every 64 characters the sum
-# is mixed and starts again, so that no word is too long.
-PLACES = 64
-_RANDOM = np.random.RandomState(20_260)  # RandomState: a stream that NumPy promises never to change
-PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + np.uint64(1)
-
 
 @kernel(inline="always")
 def mix64(x: Int) -> Int:

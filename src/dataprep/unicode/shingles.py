@@ -17,7 +17,8 @@ from .canonical import canonical
 from .hashes import char_hashes, normal_form, shingle_hashes
 from .kernel import kernel
 from .text import I64, U8, U32, U64
-from .words import SPLITS, words
+from .word_hashes import words
+from .words import SPLITS
 
 SWITCHES = ("nfc", "diacritics", "case", "digits", "punctuation", "space")
 FINEWEB = ("fineweb",)

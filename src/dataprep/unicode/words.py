@@ -1,4 +1,4 @@
-r"""Words of texts in any script: where they begin and end, and their hashes.
+r"""Words of texts in any script: the rules by which texts are split into words (see `word_bounds.py`).
 
 There are two ways to split a text. "unicode", the default, splits at the word boundaries of UAX #29. A combining mark
 belongs to the word before it; "don't", "3.14" and "example.com" are one word each. In scripts without spaces (Han,
@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from . import tables
 from . import text as T
-from .hashes import PLACE_FACTORS, PLACES, mix64
 from .kernel import kernel
-from .text import I64, U8, U16, U32, U64, Int
+from .text import U8, U16, U32, Int
 
 SPLITS = ("unicode", "regex")
 FOLDED = "folded"
@@ -45,7 +44,6 @@ OUTSIDE, INSIDE, SINGLE = 0, 1, 2  # states: outside of words, in a word, in a w
 OTHERWISE = 3  # in an entry, from bit SURE on: the state after this character depends on more than its class
 SURE = 25
 STARTS = 4  # added to a state: a word starts at this character
-MID = 0x80  # of an ASCII character that may join two parts of a word
 
 
 @cache
@@ -184,121 +182,3 @@ def lower_point(data: U8, begin: Int, i: Int, stop: Int, entry: Int, classes: U1
     if entry & T.SIGMA and T.final_sigma(data, i, begin, stop, classes):
         return np.int64(0x3C2)
     return np.int64(entry & T.POINT)
-
-
-@kernel
-def _bytes_tables(table: U32) -> tuple[U8, U8]:
-    """Return the value of each ASCII character, and whether each byte may begin a character after one of value MID.
-
-    The value is the lower case of a character of words, MID if it may join two parts of a word, or else 0.
-    """
-    out, follows = np.zeros(128, np.uint8), np.ones(256, np.uint8)
-    for c in range(128):
-        kind = kind_of(table[c])
-        out[c] = (table[c] & T.POINT if kind <= JOINER else MID) if kind != OTHER else 0
-        follows[c] = kind != OTHER and kind <= JOINER
-    return out, follows
-
-
-@kernel
-def word_hashes(offsets: I64, data: U8, table: U32, classes: U16, factors: U64) -> tuple[I64, U64]:
-    """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
-
-    - table: `word_table()`.
-    - classes: `text.classes()`.
-    - factors: PLACE_FACTORS.
-    """
-    ends = np.zeros(len(offsets), np.int64)
-    out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets) + 1, np.uint64)
-    k = _sums(offsets, data, table, classes, factors, _bytes_tables(table), ends, out)
-    for j in range(k):
-        out[j] = mix64(out[j])
-    return ends, out[:k]
-
-
-@kernel(_nrt=False)
-def _sums(
-    offsets: I64, data: U8, table: U32, classes: U16, factors: U64, of_bytes: tuple[U8, U8], ends: I64, out: U64
-) -> int:
-    """Write the hash of every word to `out`, not yet mixed, and the ends of texts to `ends`; return how many words.
-
-    To avoid branches, a hash is stored at every character, and the index advances only when a word ends. Without
-    reference counts, texts of many scripts are read 1.4 to 2 times as fast.
-
-    - of_bytes: the result of `_bytes_tables`.
-    """
-    zero, one = np.uint64(0), np.uint64(1)
-    ascii_word, follows = of_bytes
-    k: Int = zero
-    for d in range(len(offsets) - 1):
-        i, stop, h, place = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), zero, zero
-        while i < stop:
-            b = data[i]
-            if b < 0x80:
-                value = np.uint64(ascii_word[b])
-                if value == np.uint64(MID):
-                    value = zero
-                    if h != zero and i + one < stop and follows[data[i + one]]:
-                        at: Int = np.int64(i)
-                        value = np.uint64(joins(data, offsets[d], at, offsets[d + 1], table)) * np.uint64(b)
-                i += one
-            else:
-                c, size = T.code_point(data, np.int64(i))
-                entry: Int = table[c]
-                kind = kind_of(entry)
-            if b >= 0x80 and kind <= JOINER and entry & np.uint32(T.SIGMA | T.DOTTED) == 0:
-                value = np.uint64(entry & np.uint32(T.POINT)) if kind else zero
-                i += np.uint64(size)
-            elif b >= 0x80:
-                state = INSIDE if h != zero else OUTSIDE
-                after = step(data, offsets[d], np.int64(i), offsets[d + 1], table, kind, state)
-                point = np.uint64(lower_point(data, offsets[d], np.int64(i), offsets[d + 1], entry, classes))
-                i += np.uint64(size)
-                if after & SINGLE:
-                    out[k] = h
-                    k += np.uint64(h != zero)
-                    out[k], i = _single(data, point, i, stop, table, factors)
-                    k, h, place = k + one, zero, zero
-                    continue
-                if after and point == zero:
-                    continue
-                if entry & T.DOTTED:  # an `i` that ends its word
-                    out[k] = h + point * factors[place]
-                    k, h, place, after = k + one, zero, zero, OUTSIDE
-                value = point if after else zero
-            out[k] = h
-            inside = np.uint64(value != 0)
-            k += np.uint64(h != 0) & (inside ^ one)
-            h = (h + value * factors[place]) & (zero - inside)
-            place = (place + one) & (zero - inside)
-            if place == np.uint64(PLACES):
-                h, place = mix64(h), zero
-        out[k] = h
-        k += np.uint64(h != 0)
-        ends[d + 1] = k
-    return int(k)
-
-
-@kernel(_nrt=False)
-def _single(data: U8, point: Int, i: Int, stop: Int, table: U32, factors: U64) -> tuple[Int, Int]:
-    """Return the hash of a word of one character with the marks from byte `i` on, and the offset after them."""
-    h, place = point * factors[0], np.uint64(1)
-    while i < stop and data[i] >= 0x80:
-        c, size = T.code_point(data, np.int64(i))
-        if kind_of(table[c]) != EXTEND:
-            break
-        value = np.uint64(table[c] & np.uint32(T.POINT))
-        h += value * factors[place]
-        place += np.uint64(value != 0)
-        if place == np.uint64(PLACES):
-            h, place = mix64(h), np.uint64(0)
-        i += np.uint64(size)
-    return h, i
-
-
-def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
-    """Return the word hashes of every text, (offsets int64[n + 1], hashes uint64[words]).
-
-    - split: one of SPLITS.
-    """
-    return word_hashes(offsets, data, word_table(split), T.classes(), PLACE_FACTORS)

@@ -22,7 +22,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.store.spill import Spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64
-from dataprep.unicode.words import words
+from dataprep.unicode.word_hashes import words
 
 from .kmeans import I32
 from .vectors import F64, I16, LENGTH, to_grid

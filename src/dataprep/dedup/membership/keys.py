@@ -32,7 +32,7 @@ from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.hashes import shingle_hashes
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
-from dataprep.unicode.words import words
+from dataprep.unicode.word_hashes import words
 
 from . import hyperloglog
 from .bloom_filter import WRITE_BYTES, BloomFilter, FilterSize

@@ -20,8 +20,9 @@ from dataprep.unicode.canonical import FORMS, canonical
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
+from dataprep.unicode.word_hashes import words
 from dataprep.unicode.word_texts import word_texts
-from dataprep.unicode.words import FOLDED, words
+from dataprep.unicode.words import FOLDED
 
 BITS_PER_RUN = 16
 FACTOR = 0x9E3779B97F4A7C15

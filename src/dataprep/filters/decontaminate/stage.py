@@ -64,7 +64,7 @@ class Decontaminate(ScoredFilter):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     sets: Any
     ngram: int = 13
