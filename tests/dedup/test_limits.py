@@ -49,7 +49,7 @@ DECIDING = {
     minimizers: {"CHUNK": 4096, "MAX_WINDOWS": (1 << 14) - 1, "MAX_SLIDE": 1 << 10},
     suffix_array: {"DEFAULT_WORDS": 50}, decide: {"ROWS": 1024},
 }  # fmt: skip
-VERSIONS = {"Bloom": 4, "Exact": 5, "MinHash": 3, "SemDeDup": 1, "SuffixArray": 2}
+VERSIONS = {"Bloom": 4, "Exact": 5, "MinHash": 3, "SemDeDup": 2, "SuffixArray": 2}
 
 
 @pytest.mark.parametrize(("kind", "given", "name", "least", "most"), LIMITS)

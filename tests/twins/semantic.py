@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dataprep.unicode import words as kernels
+from dataprep.unicode import word_hashes as kernels
 from twins.words import words
 
 
