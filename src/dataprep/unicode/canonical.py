@@ -18,7 +18,7 @@ from . import tables
 from . import text as T
 from .assigned import normalized
 from .byte_masks import WIDTH, bytes_between, lowest_bit
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, U8, U32, U64, Int
 
 HANGUL, LEAD, VOWEL, TAIL = 0xAC00, 0x1100, 0x1161, 0x11A7
@@ -254,12 +254,12 @@ def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
     - drop: "" drops nothing; "diacritics" drops accents, Hebrew points, Arabic vowel signs and the tatweel; "marks"
       drops all non-spacing marks; FORMS drops nothing, and writes plain letters for the forms of letters in SHAPES.
     """
-    given = canonical_tables(drop)
-    if is_canonical(data, offsets[0], offsets[-1], given):  # of all texts in a row: a mark at a start is rare
+    given, (places, texts) = canonical_tables(drop), read_only(offsets, data)
+    if is_canonical(texts, offsets[0], offsets[-1], given):  # of all texts in a row: a mark at a start is rare
         return offsets, data
     same, ends = np.zeros(len(offsets) - 1, np.bool_), np.zeros(len(offsets), np.int64)
-    longest, more = _changes(offsets, data, given, same)
+    longest, more = _changes(places, texts, given, same)
     points = np.empty(3 * longest + WIDEST * (more + 1), np.uint32)
     out = np.empty(3 * (offsets[-1] - offsets[0] + WIDEST * more) + 4, np.uint8)  # U+1D160 and others grow threefold
-    n = _canonical(offsets, data, given, same, points, ends, out)
+    n = _canonical(places, texts, given, same, points, ends, out)
     return ends, out[:n]

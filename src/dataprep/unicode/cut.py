@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, SPACE, U8, U16, Int, classes, code_point, copied
 
 
@@ -50,10 +50,7 @@ def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: 
 
     - first: int64[n + 1].
     """
-    own = (starts.view(), ends.view())
-    for positions in own:
-        positions.flags.writeable = False  # a kernel is compiled once per type
-    return _without(offsets, data, first, *own, enough, classes())
+    return _without(offsets, data, first, *read_only(starts, ends), enough, classes())
 
 
 @kernel

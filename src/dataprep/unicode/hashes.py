@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import text as T
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, U8, U16, U32, U64, Int
 
 
@@ -157,7 +157,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
             lower-cased text, with one space in place of everything else between them, so that punctuation is ignored
             too. Format characters are removed.
     """
-    return _normal(offsets, data, T.lowered(), T.classes(), NORMAL_FORMS.index(form))
+    return _normal(*read_only(offsets, data), T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 
 
 @kernel(inline="always")

@@ -21,10 +21,13 @@ from enum import Enum
 from typing import Any, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .kinds import kind_of, text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+A = TypeVar("A", bound=npt.NDArray[Any])
+B = TypeVar("B", bound=npt.NDArray[Any])
 BUILT_IN = ("builtins", "math", "cmath", "numpy", "numba")  # packages whose functions Numba itself knows
 SIMPLE = (bool, int, float, complex, str, bytes, np.generic, Enum, type(...))
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLOSURE")
@@ -127,6 +130,13 @@ def kernel(fn: Any = None, **options: Any) -> Any:
         return lambda f: kernel(f, **options)
     cached = options.pop("cache", True)
     return Kernel(fn, is_cached=cached, options={"nogil": True, "error_model": "numpy"} | options)
+
+
+def read_only(one: A, other: B) -> tuple[A, B]:
+    """Return views that cannot be written, as the arrays of batches: a kernel is compiled once per type."""
+    one, other = one.view(), other.view()
+    one.flags.writeable = other.flags.writeable = False
+    return one, other
 
 
 def intrinsic(fn: Callable[..., Any]) -> Any:

@@ -15,7 +15,7 @@ from dataprep.errors import require
 from . import text as T
 from .canonical import canonical
 from .hashes import char_hashes, normal_form, shingle_hashes
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, U8, U32, U64
 from .word_hashes import words
 from .words import SPLITS
@@ -116,7 +116,7 @@ def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tup
         name for name in names if name in ("digits", "fineweb") or (name == "punctuation" and unit != "word")
     )
     if replaced:
-        offsets, data = _replaced(offsets, data, _entries(replaced))
+        offsets, data = _replaced(*read_only(offsets, data), _entries(replaced))
     if names == FINEWEB:
         return canonical(offsets, data, "marks")
     if "diacritics" in names:

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import text as T
 from .hashes import eight_bytes, mix64
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, U8, U16, U32, U64, Int
 from .word_bounds import CHANGED, LEAST, WordBounds, WordRule, empty_bounds, find_words, word_rule
 from .words import lower_point
@@ -136,5 +136,5 @@ def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
     """
     ends = np.zeros(len(offsets), np.int64)
     out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets), np.uint64)
-    n = word_hashes(offsets, data, word_rule(split), T.classes(), empty_bounds(WORDS + LEAST), ends, out)
+    n = word_hashes(*read_only(offsets, data), word_rule(split), T.classes(), empty_bounds(WORDS + LEAST), ends, out)
     return ends, out[:n]

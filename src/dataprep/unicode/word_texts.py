@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import text as T
-from .kernel import kernel
+from .kernel import kernel, read_only
 from .text import I64, U8, U16, U32, Int
 from .words import OUTSIDE, STARTS, kind_of, lower_point, step, word_table
 
@@ -44,4 +44,4 @@ def word_texts(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U8]
 
     Returns (offsets int64[n + 1], from 0; UTF-8 bytes, uint8). The result has the same words as the text.
     """
-    return _word_texts(offsets, data, word_table(split), T.classes())
+    return _word_texts(*read_only(offsets, data), word_table(split), T.classes())

@@ -156,7 +156,6 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicod
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words
-    bounds.flags.writeable = False  # as other offsets: a kernel is compiled once per type
     ends, items = words(bounds, data, word_split)
     starts, hashes = shingle_hashes(ends, items, n)
     sizes, enough = np.diff(starts), np.diff(ends) >= n

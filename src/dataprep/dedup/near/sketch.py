@@ -19,7 +19,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.unicode.hashes import distinct, mix64, normal_form, text_hashes
-from dataprep.unicode.kernel import kernel
+from dataprep.unicode.kernel import kernel, read_only
 from dataprep.unicode.shingles import shingles
 from dataprep.unicode.text import I64, U8, U32, U64, Int
 
@@ -166,7 +166,7 @@ class EqualTexts:
 
         The contents are the text that represents the document; the key is a hash of it.
         """
-        offsets, data = self.texts(batch)
+        offsets, data = read_only(*self.texts(batch))
         return (np.diff(offsets) + 7) // 8 + 1, self._hashes(offsets, data)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
@@ -174,8 +174,8 @@ class EqualTexts:
 
         The contents of a document are the length of its text in bytes, then the bytes, eight of them per uint64.
         """
-        offsets, data = self.texts(batch)
-        return *pack(offsets, data), self._hashes(offsets, data)
+        texts = read_only(*self.texts(batch))
+        return *pack(*texts), self._hashes(*texts)
 
     def _hashes(self, offsets: I64, data: U8) -> U64:
         return (text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)).reshape(1, -1)
