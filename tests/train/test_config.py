@@ -21,8 +21,8 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        names = ("atomic", "beside", "checksum", "failure", "hashes", "lease", "newer", "place", "ranges", "stopping",
-                 "splitmix")
+        names = ("atomic", "beside", "checksum", "failure", "hashes", "lease", "newer", "place", "ranges", "starting",
+                 "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
         output = [f"dataprep.core.output.{name}" for name in ("kinds", "records", "state")]
         state = ["dataprep.core", "dataprep.core.output", *output]
