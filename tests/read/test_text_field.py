@@ -57,6 +57,26 @@ def test_equals_the_plain_parser(tmp_path_factory, records) -> None:
             check(tmp_path_factory.mktemp("j"), "\n".join(lines).encode(), text=text)
 
 
+@pytest.mark.parametrize("last", ['"y"', "{}", "null", '{"body":3}', '{"body":"b"}'])
+@pytest.mark.parametrize("first", ['{"body":"a"}', '{"body":"a","text":1}', "[]"])
+def test_the_last_of_equal_fields_counts(tmp_path, monkeypatch, first, last) -> None:
+    """Also if it has no text, and if a field with the whole name precedes both."""
+    monkeypatch.setattr(trust.Trust, "close", lambda _: None)
+    for before in ("", '"m.body":"whole",', '"m.body":2,'):
+        line = f'{{{before}"m":{first},"m":{last}}}'
+        docs = dp.read(written_line(tmp_path / "a.jsonl", line), text="m.body")
+        record = json.loads(line)
+        inner = record["m"].get("body") if isinstance(record["m"], dict) else None
+        text = record.get("m.body", inner)
+        assert [doc["text"] for doc in docs] == ([text] if isinstance(text, str) else [])
+
+
+def written_line(path, line):
+    """Write a line; return the path."""
+    path.write_text(line + "\n")
+    return str(path)
+
+
 @pytest.mark.parametrize(
     ("text", "near"), [("tekst", "text"), ("m.bdy.text", "m.body.text"), ("body.text", "m.body.text")]
 )

@@ -82,6 +82,14 @@ def test_mixtures_of_scripts(parts: list[str], split: str, room: int) -> None:
     assert [h.tolist() for h in hashes] == expected
 
 
+def test_marks_after_the_last_word_that_fits() -> None:
+    """Words of one character fill the arrays, wherever the marks of one of them are."""
+    for word in ("か\u3099", "ที่", "မြန်မာ", "中"):
+        for n in (*range(LEAST - 2, LEAST + 3), *range(2 * LEAST, 2 * LEAST + 5)):
+            text = "中" * n + word * 3 + " a" + word * (n + 2)
+            assert found([text], room=2) == [list(twins.words.spans(text))]
+
+
 def test_dense_scripts() -> None:
     """Characters that are looked up at once: every letter beyond ASCII of a script beside every other."""
     dice = random.Random(0)

@@ -264,7 +264,7 @@ def _with_others(
 def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n: Int) -> tuple[Int, Int]:
     """Append the bounds of the words at `i` that are one character with its marks; return where to go on, and `n`."""
     one, most, inside = np.uint64(1), np.uint64(len(out.starts)), False
-    while i < stop and n < most:
+    while i < stop:
         if data[i] < 0x80:
             kind = kind_of(rule.table[data[i]])
             if LETTER <= kind <= JOINER or i + one == stop or data[i + one] < 0x80:
@@ -275,6 +275,8 @@ def _words_alone(data: U8, i: Int, stop: Int, rule: WordRule, out: WordBounds, n
         run = np.uint64(rule.runs[c]) if c < np.uint64(0x10000) else _single(rule.table[c], c)
         kind, changed = run & np.uint64(15), (run & np.uint64(CHANGES)) << np.uint64(59)
         if kind == ALONE:
+            if n == most:  # only now, since marks may follow the last word that fits
+                break
             out.starts[n], out.ends[n] = i | changed, i + size
             n, inside = n + one, True
         elif kind == EXTEND and inside:

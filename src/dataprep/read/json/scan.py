@@ -81,19 +81,17 @@ def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int
 
 
 @kernel
-def read_inner(
-    data: U8, i: int, inner: Inner, out: Records, first: int, verdict: int, o: int
-) -> tuple[int, int, int, int]:
+def read_inner(data: U8, i: int, inner: Inner, out: Records, first: int, o: int) -> tuple[int, int, int, int]:
     """Write the text inside the value at data[i] to out.text[first:]; return (code, end of text, gap, after).
 
     The code is ROW or INVALID_UTF8; data[gap:after] is the member that has the text, with a comma. If there is no text,
-    the result is (verdict, o, -1, -1).
+    the result is (NO_TEXT, first, -1, -1).
 
     - inner: the names that lead to the text.
     """
     value, gap, after = find_inner(data, i, inner, out.text, o, out.stack)
     if value < 0 or data[value] != 34:
-        return verdict, o, -1, -1
+        return NO_TEXT, first, -1, -1
     _, filled = copy_string(data, value + 1, out.text, first)
     return (ROW if filled >= 0 else INVALID_UTF8), max(filled, first), gap, after
 
@@ -113,7 +111,7 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
         i = value_end(data, i, out.stack)
         return (NOT_OBJECT if i >= 0 and data[skip_space(data, i)] == 10 else NOT_JSON), -1, o, m
     text, meta, spans = out.text, out.meta, out.spans[row]
-    first, verdict = o, NO_TEXT
+    first, verdict, is_whole = o, NO_TEXT, False
     meta[m] = 123
     m = opened = m + 1
     run = -1  # the start of neighbouring members to keep, which are copied together
@@ -125,6 +123,7 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
         if i < 0:
             return NOT_JSON, -1, o, m
         value = i = skip_space(data, i)
+        is_whole |= name == 0  # a field with the name of the whole path, which counts instead of the path
         if name == 0 and data[i] == 34:
             i, filled = copy_string(data, i + 1, text, first)
             o = max(filled, first)
@@ -137,8 +136,8 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
             return NOT_JSON, -1, o, m
         if name > 0:
             spans[name - 1, 0], spans[name - 1, 1] = value, i
-        if name == fields.outer:
-            verdict, o, gap, after = read_inner(data, value, fields.inner, out, first, verdict, o)
+        if name == fields.outer and not is_whole:
+            verdict, o, gap, after = read_inner(data, value, fields.inner, out, first, o)
             if after >= 0 and fields.keep_meta:
                 m = copy_members(data, run if run >= 0 else start, gap, meta, m, opened)
                 run, opened = after, m
