@@ -156,7 +156,7 @@ class Tokenizer:
         """The files of a folder of this vocabulary, {name: content}; tokenizer.json is the last."""
         return {CONFIG: formats.transformers_config(self.special), TOKENIZER: self.file}
 
-    @property
+    @cached_property
     def file(self) -> bytes:
         """The content of tokenizer.json."""
         return bytes(self.engine.to_str(pretty=True).encode() + b"\n")
