@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.read.json.grammar import HIGH, ONES, first_byte, load64
 from dataprep.unicode.kernel import kernel
+
+from .eight_bytes import HIGH, ONES, first_byte, load64
 
 MAYBE = 1  # the first line may be a placeholder, or the last one may end with an edit mark
 TRIM = 2  # a direction mark, a line feed or a carriage return is at an end

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.read.json.grammar import load64
 from dataprep.unicode.kernel import kernel
 
+from .eight_bytes import load64
 from .fields import Bytes, Ints, read_hour
 
 Words: TypeAlias = npt.NDArray[np.uint64]

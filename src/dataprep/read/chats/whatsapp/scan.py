@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dataprep.read.json.grammar import HIGH, ONES, first_byte, load64, store64
 from dataprep.unicode.kernel import kernel
 
+from .eight_bytes import HIGH, ONES, first_byte, load64, store64
 from .fields import ERA, NEUTRAL, UNKNOWN, Bytes, Ints, Keys, read_date, read_hour, read_time, read_word, skip
 from .same_form import FORM_OF, LENGTH, ROWS, WORDS, Words, read_same, remember
 
