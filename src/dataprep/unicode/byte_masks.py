@@ -52,6 +52,12 @@ def bytes_between(_: Any, data: Any, i: Any, first: Any, last: Any) -> Any:  # n
     return types.uint64(data, types.uint64, types.uint8, types.uint8), generate
 
 
+@kernel(inline="always")
+def bytes_equal(data: U8, i: Int, byte: int) -> Int:
+    """Return the mask of the bytes of data[i:i + 64] that equal `byte`, uint64."""
+    return bytes_between(data, i, np.uint8(byte), np.uint8(byte))
+
+
 @intrinsic
 def copy_bytes(_: Any, data: Any, i: Any, out: Any, o: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Copy data[i:i + 64] to out[o:o + 64], two uint8 arrays; `i` and `o` are uint64."""

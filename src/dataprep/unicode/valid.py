@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dataprep.errors import UNPRINTABLE
 
-from .byte_masks import WIDTH, bytes_between, last_bytes
+from .byte_masks import WIDTH, bytes_between, bytes_equal, last_bytes
 from .kernel import kernel
 from .text import U8, U64, Int
 
@@ -52,12 +52,6 @@ def all_valid(data: U8, last: U8, begun: U64) -> bool:
 
 
 @kernel(inline="always")
-def _equal(data: U8, i: Int, byte: int) -> Int:
-    """Return the mask of the bytes of data[i:i + 64] that equal `byte`."""
-    return bytes_between(data, i, np.uint8(byte), np.uint8(byte))
-
-
-@kernel(inline="always")
 def _bytes_after(leads: Int, n: Int, begun: U64, k: int) -> Int:
     """Return the mask of the bytes that are `n` after `leads`; begun[k] has those of the last block, and the next's."""
     n = np.uint64(n)
@@ -83,10 +77,10 @@ def _odd_bytes(data: U8, i: Int, high: Int, begun: U64) -> tuple[Int, Int]:
     if three | four | begun[3] | begun[4] | begun[5] | begun[6]:
         below_90 = bytes_between(data, i, np.uint8(0x80), np.uint8(0x8F))
         below_a0 = bytes_between(data, i, np.uint8(0x80), np.uint8(0x9F))
-        odd |= _bytes_after(_equal(data, i, 0xE0), 1, begun, 3) & below_a0
-        odd |= _bytes_after(_equal(data, i, 0xED), 1, begun, 4) & ~below_a0
-        odd |= _bytes_after(_equal(data, i, 0xF0), 1, begun, 5) & below_90
-        odd |= _bytes_after(_equal(data, i, 0xF4), 1, begun, 6) & ~below_90
+        odd |= _bytes_after(bytes_equal(data, i, 0xE0), 1, begun, 3) & below_a0
+        odd |= _bytes_after(bytes_equal(data, i, 0xED), 1, begun, 4) & ~below_a0
+        odd |= _bytes_after(bytes_equal(data, i, 0xF0), 1, begun, 5) & below_90
+        odd |= _bytes_after(bytes_equal(data, i, 0xF4), 1, begun, 6) & ~below_90
     return odd, begun[0] | begun[1] | begun[2]
 
 

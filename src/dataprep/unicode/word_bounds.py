@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import text as T
-from .byte_masks import WIDTH, bytes_between, last_bytes, lowest_bit, n_bits
+from .byte_masks import WIDTH, bytes_between, bytes_equal, last_bytes, lowest_bit, n_bits
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 from .words import (
@@ -156,14 +156,14 @@ def _below(k: Int) -> Int:
 def _ascii_masks(data: U8, i: Int) -> Masks:
     """Return the masks of the 64 bytes from `i` on, as if all bytes beyond ASCII were outside of words."""
     zero = np.uint64(0)
-    both = _between(data, i, 0x27, 0x27) | _between(data, i, 0x2E, 0x2E)
+    both = bytes_equal(data, i, 0x27) | bytes_equal(data, i, 0x2E)
     return Masks(
         _between(data, i, 0x80, 0xFF),
         _between(data, i, 0x41, 0x5A) | _between(data, i, 0x61, 0x7A),
         _between(data, i, 0x30, 0x39),
-        _between(data, i, 0x5F, 0x5F),
-        both | _between(data, i, 0x3A, 0x3A),
-        both | _between(data, i, 0x2C, 0x2C) | _between(data, i, 0x3B, 0x3B),
+        bytes_equal(data, i, 0x5F),
+        both | bytes_equal(data, i, 0x3A),
+        both | bytes_equal(data, i, 0x2C) | bytes_equal(data, i, 0x3B),
         zero,
         zero,
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dataprep.unicode.byte_masks import WIDTH, bytes_between, last_bytes, lowest_bit, n_bits
+from dataprep.unicode.byte_masks import WIDTH, bytes_equal, last_bytes, lowest_bit, n_bits
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import (
@@ -132,11 +132,11 @@ def _line_feeds(data: U8, i: Int, stop: Int, n: int) -> tuple[U64, Int]:
     out, last = np.empty(n + WIDTH + 4, np.uint64), np.empty(WIDTH, np.uint8)
     step, base, end, k = np.uint64(WIDTH), np.uint64(i), np.uint64(stop), np.uint64(0)
     while base + step <= end and k < np.uint64(n):
-        k = _places(bytes_between(data, base, np.uint8(10), np.uint8(10)), base, out, k)
+        k = _places(bytes_equal(data, base, 10), base, out, k)
         base += step
     if base < end and k < np.uint64(n):
         last_bytes(data, np.int64(base), stop, last)
-        k = _places(bytes_between(last, np.uint64(0), np.uint8(10), np.uint8(10)), base, out, k)
+        k = _places(bytes_equal(last, np.uint64(0), 10), base, out, k)
         base = end
     return out[:k], np.int64(base)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dataprep.unicode.byte_masks import WIDTH, bytes_between, copy_bytes, lowest_bit
+from dataprep.unicode.byte_masks import WIDTH, bytes_between, bytes_equal, copy_bytes, lowest_bit
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U8, Int, put
 
@@ -23,9 +23,7 @@ ESCAPED[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
 @kernel(inline="always")
 def specials(data: U8, i: Int) -> Int:
     """Return the mask of quotes, backslashes and control bytes among data[i:i + 64], as `bytes_between` does."""
-    quotes = bytes_between(data, i, np.uint8(0x22), np.uint8(0x22))
-    slashes = bytes_between(data, i, np.uint8(0x5C), np.uint8(0x5C))
-    return quotes | slashes | bytes_between(data, i, np.uint8(0), np.uint8(0x1F))
+    return bytes_equal(data, i, 0x22) | bytes_equal(data, i, 0x5C) | bytes_between(data, i, np.uint8(0), np.uint8(0x1F))
 
 
 @kernel
