@@ -121,6 +121,18 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
     assert len(np.unique(hashes)) == len(texts)
 
 
+def test_texts_of_very_short_words_have_room() -> None:
+    """More words than there is room for at first, of one byte and of three; each has the hash that it has alone."""
+    short = [chr(97 + i % 26) for i in range(20_000)]
+    chinese = [chr(0x4E00 + i % 500) for i in range(20_000)]
+    texts = [" ".join(short), "".join(chinese), "one more"]
+    ends, hashes = WH.words(*column(texts))
+    alone = [WH.words(*column([word]))[1][0] for word in (*short[:26], *chinese[:500])]
+    wanted = [*(alone[i % 26] for i in range(20_000)), *(alone[26 + i % 500] for i in range(20_000))]
+    assert ends.tolist() == [0, 20_000, 40_000, 40_002]
+    assert hashes[:40_000].tolist() == wanted
+
+
 def test_shingle_hash_is_that_of_the_kernel() -> None:
     """The public hash of a shingle's bytes is the low half of the kernel's."""
     words = twins.words.words("The quick, brown fox jumps over the lazy dog")
@@ -145,7 +157,8 @@ def test_sets_of_shingles_are_those_of_the_twin(n: int, least: int) -> None:
     """Distinct, in order of first occurrence, of documents with many repeats, with few and with none."""
     for seed in range(3):
         ends, items = items_of(1000 * n + seed)
-        wanted = [list(dict.fromkeys(own.tolist())) if len(own) >= least else [] for own in cut(*H.shingle_hashes(ends, items, n))]
+        every = cut(*H.shingle_hashes(ends, items, n))
+        wanted = [list(dict.fromkeys(own.tolist())) if len(own) >= least else [] for own in every]
         found = shingle_sets(ends, items, n, least)
         assert [own.tolist() for own in cut(*found)] == wanted
         assert len(found[1]) == sum(map(len, wanted))

@@ -22,7 +22,7 @@ from dataprep.dedup.keep import Keep
 from dataprep.store import files, receipts
 from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to
-from dataprep.unicode.kernel import kernel
+from dataprep.unicode.kernel import kernel, read_only
 from dataprep.unicode.text import I64, U32, U64
 
 from .components import CANDIDATE, FindComponents
@@ -107,14 +107,13 @@ class GatherCandidates(Pass[Part]):
         ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
         for own, *found in stored.of(candidates["doc"][:n].astype(np.int64), self.sketch):
             one = slice(done, done + len(own))
-            yield _rows(part.number, partition[one], ids[one], ranks[one], payloads(own, *found))
+            yield _rows(part.number, partition[one], ids[one], ranks[one], own, *found)
             done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
         for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
             one = slice(done, done + batch.num_rows)
-            contents = self.sketch.contents(batch)
-            rows_ = payloads(np.arange(batch.num_rows), *contents)
-            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), rows_)
+            own, found = np.arange(batch.num_rows), self.sketch.contents(batch)
+            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), own, *found)
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
@@ -165,13 +164,15 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
     return np.concatenate([np.zeros(0, np.uint64), *found])
 
 
-def _rows(part: int, partition: U32, ids: U64, ranks: U64, found: tuple[I64, U64]) -> tuple[npt.NDArray[Any], U64]:
-    """Return the headers and payloads of documents of part number `part`.
+def _rows(
+    part: int, partition: U32, ids: U64, ranks: U64, own: I64, starts: I64, contents: U64, keys: U64
+) -> tuple[npt.NDArray[Any], U64]:
+    """Return the headers and payloads (words: keys, then contents) of documents of part number `part`.
 
     - partition: the number of each document's partition.
-    - found: the result of `payloads`.
+    - own, starts, contents, keys: as in `payloads`.
     """
-    offsets, words = found
+    offsets, words = payloads(own, starts, *read_only(contents, keys))
     headers = np.empty(len(ids), HEADER)
     headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)
     headers["part"], headers["section"] = part, partition

@@ -84,6 +84,13 @@ def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
         table.values[slot], table.stamps[slot] = h, stamp
 
 
+@kernel(_nrt=False)
+def leave_set(n: Int, table: SetTable) -> None:
+    """Remove a set of `n` members, and all that is in the same slots, from the hash table."""
+    for slot in range(np.int64(table_mask(n)) + 1):
+        table.stamps[slot] = 0
+
+
 @kernel
 def table_mask(n: Int) -> Int:
     """Return p - 1 for the smallest power of two p with p >= 2 n and p >= 4."""
@@ -113,6 +120,21 @@ def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> 
             if misses > allowed:
                 return -1
     return common
+
+
+@kernel(_nrt=False)
+def equal_ends(own: U64, theirs: U64) -> tuple[Int, Int]:
+    """Return how many members two sets share at the beginning, and how many of the others at the end.
+
+    Near duplicates share most of their members there. Since no set has a member twice, the members between these ends
+    occur in the other set between its ends, if at all.
+    """
+    n, head, tail = min(len(own), len(theirs)), 0, 0
+    while head < n and own[head] == theirs[head]:
+        head += 1
+    while tail < n - head and own[len(own) - 1 - tail] == theirs[len(theirs) - 1 - tail]:
+        tail += 1
+    return head, tail
 
 
 @kernel
