@@ -41,7 +41,7 @@ def _place(h: Int, mask: Int) -> tuple[Int, Int]:
 
 
 @kernel(_nrt=False)
-def _suspects(hashes: U64, once: U64, twice: U64, out: I64) -> int:
+def _suspects(hashes: U64, once: U64, twice: U64, out: I64) -> Int:
     """Write the indices of the hashes that may be equal to another one to `out`; return how many there are.
 
     - once, twice: bitmaps of equal size, a power of two.
@@ -55,7 +55,7 @@ def _suspects(hashes: U64, once: U64, twice: U64, out: I64) -> int:
         before = once[w]
         twice[w] |= before & one << bit
         once[w] = before | one << bit
-    n = 0
+    n: Int = 0
     for j in range(len(hashes)):  # without a branch
         w, bit = _place(hashes[j], mask)
         out[n] = j

@@ -98,7 +98,8 @@ def _hash_words(data: U8, begin: Int, stop: Int, found: WordBounds, n: Int, tabl
     The bytes of most words, those of up to 16 bytes, are read first, and then hashed by vector instructions. The bounds
     in `found` are overwritten with these bytes. `out` has 2 n places; the second half is scratch space.
     """
-    zero, eight, sixteen, n_others = np.uint64(0), np.uint64(8), np.uint64(16), 0
+    zero, eight, sixteen = np.uint64(0), np.uint64(8), np.uint64(16)
+    n_others = 0
     for j in range(n):
         a, b = found.starts[j], found.ends[j]
         if b - a <= sixteen and b >= eight:
@@ -113,7 +114,7 @@ def _hash_words(data: U8, begin: Int, stop: Int, found: WordBounds, n: Int, tabl
         x = _mixed(zero, _lower(found.starts[j]))
         out[j] = mix64((x if size > eight else zero) ^ y)
     for k in range(n_others):
-        j = np.int64(out[n + k])
+        j = int(out[n + k])
         a, b = found.starts[j], found.ends[j]
         if a >= np.uint64(CHANGED):
             out[j] = mix64(_changed(data, begin, a ^ np.uint64(CHANGED), b, stop, table, classes))

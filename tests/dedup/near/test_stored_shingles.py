@@ -114,7 +114,7 @@ def test_the_stored_shingles_are_those_of_the_texts(tmp_path):
         writer = stored_shingles.ShingleWriter(sketch, spill, 1 << 20)
         keys = [writer.keys(batch)[1] for batch in batches]
     found = list(stored_shingles.StoredShingles(url, 8).of(np.array([0, 3, 4, 5, 7]), sketch))
-    for rows, batch, (own, *stored), of_all in zip(([0, 3], [0, 1, 3]), batches, found, keys, strict=True):
+    for rows, batch, (own, stored), of_all in zip(([0, 3], [0, 1, 3]), batches, found, keys, strict=True):
         assert own.tolist() == rows
         assert [a.tolist() for a in stored] == [a.tolist() for a in sketch.contents(batch)]
         assert stored[2].tolist() == of_all.tolist()

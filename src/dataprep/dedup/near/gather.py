@@ -105,15 +105,15 @@ class GatherCandidates(Pass[Part]):
         stored = self._stored(part.number)
         n = int(np.searchsorted(candidates["doc"], stored.n_docs))
         ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
-        for own, *found in stored.of(candidates["doc"][:n].astype(np.int64), self.sketch):
+        for own, found in stored.of(candidates["doc"][:n].astype(np.int64), self.sketch):
             one = slice(done, done + len(own))
-            yield _rows(part.number, partition[one], ids[one], ranks[one], own, *found)
+            yield _rows(part.number, partition[one], ids[one], ranks[one], own, found)
             done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
         for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
             one = slice(done, done + batch.num_rows)
             own, found = np.arange(batch.num_rows), self.sketch.contents(batch)
-            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), own, *found)
+            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), own, found)
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
@@ -165,13 +165,15 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
 
 
 def _rows(
-    part: int, partition: U32, ids: U64, ranks: U64, own: I64, starts: I64, contents: U64, keys: U64
+    part: int, partition: U32, ids: U64, ranks: U64, own: I64, found: tuple[I64, U64, U64]
 ) -> tuple[npt.NDArray[Any], U64]:
     """Return the headers and payloads (words: keys, then contents) of documents of part number `part`.
 
     - partition: the number of each document's partition.
-    - own, starts, contents, keys: as in `payloads`.
+    - own: their rows in the batch.
+    - found: offsets, contents and keys of the batch, as `Sketch.contents` returns them.
     """
+    starts, contents, keys = found
     offsets, words = payloads(own, starts, *read_only(contents, keys))
     headers = np.empty(len(ids), HEADER)
     headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)

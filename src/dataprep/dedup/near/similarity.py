@@ -20,6 +20,7 @@ from dataprep.unicode.text import U64, Int
 
 I32: TypeAlias = npt.NDArray[np.int32]
 BITS = 8  # of a bitmap per member, at least
+REST = -1  # the mark of a part of a set in a SetTable
 
 
 class MatchRule(NamedTuple):
@@ -84,13 +85,6 @@ def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
         table.values[slot], table.stamps[slot] = h, stamp
 
 
-@kernel(_nrt=False)
-def leave_set(n: Int, table: SetTable) -> None:
-    """Remove a set of `n` members, and all that is in the same slots, from the hash table."""
-    for slot in range(np.int64(table_mask(n)) + 1):
-        table.stamps[slot] = 0
-
-
 @kernel
 def table_mask(n: Int) -> Int:
     """Return p - 1 for the smallest power of two p with p >= 2 n and p >= 4."""
@@ -135,6 +129,28 @@ def equal_ends(own: U64, theirs: U64) -> tuple[Int, Int]:
     while tail < n - head and own[len(own) - 1 - tail] == theirs[len(theirs) - 1 - tail]:
         tail += 1
     return head, tail
+
+
+@kernel
+def n_shared(own: U64, theirs: U64, least: Int, table: SetTable, stamp: Int, entered: Int) -> tuple[Int, Int]:
+    """Return how many members two sets share, or -1 if fewer than `least`, and whether `own` is in `table` now.
+
+    - stamp: the mark of `own` in the table.
+    - entered: whether it was entered before.
+    """
+    head, tail = equal_ends(own, theirs)
+    rest, others = own[head : len(own) - tail], theirs[head : len(theirs) - tail]
+    least -= head + tail
+    if entered or 2 * len(rest) > len(own):
+        if not entered:
+            enter_set(own, table, stamp)
+        more, entered = shared(others, len(own), least, table, stamp), True
+    else:
+        enter_set(rest, table, REST)
+        more = shared(others, len(rest), least, table, REST)
+        for slot in range(np.int64(table_mask(len(rest))) + 1):
+            table.stamps[slot] = 0
+    return head + tail + more if more >= max(0, least) else -1, entered
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Stored shingles: hashes of shingles from the first read, so that candidates' texts are not read and split again.
 
-HashDocuments stores the distinct hashes of the shingles of each document, with its keys. GatherCandidates reads the hashes of
-the candidates, and the files are then deleted. All parts together store at most STORED_BYTES; the documents after the
-last batch that fits into a part's share are read a second time. The result does not depend on this limit.
+HashDocuments stores the distinct hashes of the shingles of each document, with its keys. GatherCandidates reads the
+hashes of the candidates, and the files are then deleted. All parts together store at most STORED_BYTES; the documents
+after the last batch that fits into a part's share are read a second time. The result does not depend on this limit.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class StoredShingles:
         with Spill(url) as spill:
             return cls(url, sum(len(spill.read(n, 0, dtype=np.int64)) for n in range(spill.segments)))
 
-    def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, I64, U64, U64]]:
-        """Yield the result of `Sketch.contents` of each batch with documents in `rows`, and before it their rows in it.
+    def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, tuple[I64, U64, U64]]]:
+        """Yield, for each batch with documents in `rows`, their rows in it, and its `Sketch.contents`.
 
         - rows: numbers of documents, ascending, all below `n_docs`.
 
@@ -83,7 +83,7 @@ class StoredShingles:
                 if len(own):
                     keys = spill.read(segment, 1, dtype=np.uint64).reshape(sketch.bands, len(sizes))
                     hashes, starts = spill.read(segment, 2, dtype=np.uint64), np.append(0, np.cumsum(sizes))
-                    yield own, starts, hashes, keys
+                    yield own, (starts, hashes, keys)
 
 
 def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch, share: float = 1.0) -> list[Any]:
