@@ -10,6 +10,7 @@ import pytest
 
 import dataprep as dp
 import laws
+import twins.minhash
 from dataprep.core.model import batch as B
 from dataprep.core.model.part import Part
 from dataprep.dedup.minhash import MinHash
@@ -127,6 +128,7 @@ def test_payloads_are_keys_and_contents(n_keys):
     keys = np.arange(100, 100 + 3 * n_keys, dtype=np.uint64).reshape(n_keys, 3)
     for own in ([], [1], [0, 2], [0, 1, 2]):
         offsets, words = gather.payloads(np.array(own, np.int64), starts, contents, keys)
-        wanted = [[*keys[:, d].tolist(), *contents[starts[d] : starts[d + 1]].tolist()] for d in own]
+        every = [contents[starts[d] : starts[d + 1]].tolist() for d in range(3)]
+        wanted = twins.minhash.payloads(own, every, keys.tolist())
         assert offsets.tolist() == np.append(0, np.cumsum([len(one) for one in wanted])).astype(int).tolist()
         assert words.tolist() == [word for one in wanted for word in one]

@@ -4,6 +4,8 @@ Shingles that were stored when the text was hashed are reused (`stored_shingles.
 read a second time; in JSON Lines files, only the lines of candidates are parsed. The partition of a candidate is chosen
 by the first document of its connected component (documents joined by shared keys), so a component is in one partition.
 The number of partitions depends on the size of the candidates, never on workers or memory.
+
+Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations
