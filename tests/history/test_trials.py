@@ -159,7 +159,7 @@ def test_an_estimate_has_the_passes_and_the_files_of_the_run(tmp_path, monkeypat
     from dataprep.read import parts
 
     monkeypatch.setattr(parts, "SMALL_PART_BYTES", 70_000)
-    monkeypatch.setattr("dataprep.read.json.reader.BLOCK", 4_000)
+    monkeypatch.setattr("dataprep.read.text.BLOCK", 4_000)
     rows = (" ".join(f"w{(n // 2 * 97 + i * i) % 5003}" for i in range(60)) for n in range(600))
     (tmp_path / "docs.txt").write_text("\n".join(rows) + "\n")
     (tmp_path / "steps.py").write_text(

@@ -179,7 +179,7 @@ def _has_words(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 
 
 @kernel(inline="always")
-def words_begin(line: U8, a: Int, size: int) -> int:
+def words_begin(line: U8, a: Int, size: int) -> Int:
     """Return how many words begin in the first bytes of line[a:a + size], at most 64, up to one that is not ASCII.
 
     `line` must have 64 bytes from `a` on.
