@@ -174,7 +174,7 @@ def test_what_the_cache_holds_does_not_matter(tok):
     offsets, data = B.buffers(pa.array(texts, pa.large_string()))
     whole = tok.encode_column(pa.array(texts, pa.large_string()))
     for slots, side in ((16, 1 << 12), (1 << 10, 90), (4, 0)):
-        small = Encoder(machine_of(tok.pattern), rules_of(tok.vocab, tok.merges), tok.eot, empty_cache(slots, side))
+        small = Encoder(machine_of(tok.pattern), rules_of(tok.vocab, tok.merges), tok.eot, empty_cache(slots, side, side))
         for _ in range(2):
             ids, ends = small.encode(offsets[:-1], offsets[1:], data, np.uint32)
             assert (ids.tolist(), ends.tolist()) == (whole[0].tolist(), whole[1].tolist())

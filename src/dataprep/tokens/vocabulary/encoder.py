@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dataprep.unicode.hashes import eight_bytes
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.prefetch import prefetch
 from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 from .apply_merges import SCANNED, MergeRules, merge_word
@@ -24,12 +25,13 @@ from .cutting import BEGIN, Machine, cut
 
 Tokens = npt.NDArray[Any]
 
-SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
-SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
+SLOTS = 1 << 20  # of 32 bytes, three quarters of them used: 32 MB for 786,000 words
+SIDE_IDS, SIDE_BYTES = 3 << 20, 12 << 20  # ids (12 MB) of words with more than three, and bytes of words of over 16
 LONGEST = 255  # bytes of a word that is kept
 KEPT_ROOM = 1 << 24  # ids: the buffer of a batch is reused, that of a single huge document is freed
 EIGHT = 8  # ids that are copied at once, which saves branches; arrays have as many spare items at their end
-BLOCK = 1 << 12  # words cut before they are looked up
+BLOCK = 1 << 10  # words cut before they are looked up, while their entries are loaded
+SLOT = 3  # numbers of a Slot
 # An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
 # aside << 31 | first id << 32; then second id | third id << 32, or where aside the ids are | where the bytes << 32.
 WIDTH, ASIDE = 4, 1 << 31
@@ -83,8 +85,8 @@ class EncoderWork(NamedTuple):
     out: U32
 
 
-def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
-    """Return an empty word cache for `slots` words (a power of two), and `side` ids and bytes of long words.
+def empty_cache(slots: int = SLOTS, ids: int = SIDE_IDS, n_bytes: int = SIDE_BYTES) -> WordCache:
+    """Return an empty word cache with `slots` entries (a power of two), and room for ids and bytes of long words.
 
     Memory is used as words are added.
     """
@@ -92,7 +94,7 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
     scratch, used = np.empty(5 * SCANNED, np.int64), np.zeros(4, np.int64)
-    return WordCache(table, np.empty(side + EIGHT, np.uint32), np.empty(side, np.uint8), scratch, used)
+    return WordCache(table, np.empty(ids + EIGHT, np.uint32), np.empty(n_bytes, np.uint8), scratch, used)
 
 
 class Encoder:
@@ -170,7 +172,7 @@ def _add(data: U8, start: Int, stop: Int, work: EncoderWork, slot: Slot, o: Int)
     if n > LONGEST:
         return end
     n_aside, n_bytes = (count, n) if count > 3 or n > 16 else (0, 0)
-    full = 2 * (used[0] + 1) * WIDTH > len(table)
+    full = 4 * (used[0] + 1) * WIDTH > 3 * len(table)
     if full or used[1] + n_aside + EIGHT > len(cache.ids) or used[2] + n_bytes > len(cache.bytes):
         for j in range(len(table)):
             table[j] = 0
@@ -195,13 +197,14 @@ def _add(data: U8, start: Int, stop: Int, work: EncoderWork, slot: Slot, o: Int)
 
 
 @kernel
-def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWork, o: Int) -> Int:
-    """Write the ids of consecutive words to out[o:]; return the end of the ids."""
-    cache, masks, out = work.cache, work.masks, work.out
-    table = cache.table
+def _find_keys(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWork, slots: U64) -> None:
+    """Write the key of each of consecutive words, and where its search begins, to `slots`; begin to load the entries.
+
+    - slots: the fields of `Slot` for each word.
+    """
+    masks, table = work.masks, work.cache.table
     last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
-    eight, half = np.uint64(8), np.uint64(32)
-    i, o = np.uint64(start), np.uint64(o)
+    eight, i, at = np.uint64(8), np.uint64(start), np.uint64(0)
     for w in range(n_words):
         stop = np.uint64(word_ends[w])
         n = stop - i
@@ -215,28 +218,49 @@ def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWo
         h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
         h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
         e = ((h >> np.uint64(32)) & mask) * np.uint64(WIDTH)
-        head = table[e + np.uint64(2)]
+        prefetch(table, e)
+        slots[at], slots[at + np.uint64(1)], slots[at + np.uint64(2)] = e, a, b
+        i, at = stop, at + np.uint64(SLOT)
+
+
+@kernel
+def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWork, slots: U64, o: Int) -> Int:
+    """Write the ids of consecutive words to out[o:]; return the end of the ids.
+
+    - slots: the result of `_find_keys`.
+    """
+    cache, out = work.cache, work.out
+    table = cache.table
+    beyond = np.uint64(len(table) - 1)
+    one, two, eight, half = np.uint64(1), np.uint64(2), np.uint64(8), np.uint64(32)
+    i, o, at = np.uint64(start), np.uint64(o), np.uint64(0)
+    for w in range(n_words):
+        stop = np.uint64(word_ends[w])
+        n = stop - i
+        e, a, b = slots[at], slots[at + one], slots[at + two]
+        at += np.uint64(SLOT)
+        head = table[e + two]
         while head and not (
             table[e] == a
-            and table[e + np.uint64(1)] == b
+            and table[e + one] == b
             and (head & np.uint64(0xFF)) == n
             and (n <= np.uint64(16) or _same(data, i, n, cache.bytes, table[e + np.uint64(3)] >> half))
         ):
-            e = (e + np.uint64(WIDTH)) & (mask * np.uint64(WIDTH) | np.uint64(3))
-            head = table[e + np.uint64(2)]
+            e = (e + np.uint64(WIDTH)) & beyond
+            head = table[e + two]
         if not head:
             o = np.uint64(_add(data, np.int64(i), np.int64(stop), work, Slot(e, a, b), np.int64(o)))
         elif head & np.uint64(ASIDE):
-            at, count = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF), (head >> eight) & np.uint64(0xFFFF)
+            place, count = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF), (head >> eight) & np.uint64(0xFFFF)
             for j in range(0, np.int64(count), EIGHT):
                 for u in range(EIGHT):
-                    out[o + np.uint64(j + u)] = cache.ids[at + np.uint64(j + u)]
+                    out[o + np.uint64(j + u)] = cache.ids[place + np.uint64(j + u)]
             o += count
         else:
             tail = table[e + np.uint64(3)]
-            out[o] = np.uint32(head >> np.uint64(32))
-            out[o + np.uint64(1)] = np.uint32(tail & np.uint64(0xFFFFFFFF))
-            out[o + np.uint64(2)] = np.uint32(tail >> np.uint64(32))
+            out[o] = np.uint32(head >> half)
+            out[o + one] = np.uint32(tail & np.uint64(0xFFFFFFFF))
+            out[o + two] = np.uint32(tail >> half)
             o += (head >> eight) & np.uint64(0xFF)
         i = stop
     return np.int64(o)
@@ -246,14 +270,15 @@ def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWo
 def _encode(starts: I64, stops: I64, data: U8, work: EncoderWork, doc_ends: U64, eot: Int) -> Int:
     """Write the ids of every text to `out`, the separator after each; return the number of ids."""
     machine, out = work.machine, work.out
-    ends = np.empty(BLOCK, np.int64)
+    ends, slots = np.empty(BLOCK, np.int64), np.empty(BLOCK * SLOT, np.uint64)
     o = np.int64(0)
     for d in range(len(starts)):
         i, start, stop = starts[d], starts[d], stops[d]
         move, k = np.int64(BEGIN), np.int64(0)
         while i < stop:
             i, move, k, done = cut(data, i, stop, move, machine, ends, k)
-            o = _look_up(data, start, ends, done, work, o)
+            _find_keys(data, start, ends, done, work, slots)
+            o = _look_up(data, start, ends, done, work, slots, o)
             if i < stop:
                 start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
         out[o] = eot
