@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import twins.bpe
 from dataprep.core.model import batch as B
 from dataprep.tokens.vocabulary import cutting
-from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word, rules_of
+from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, merge_word, rules_of
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
 from dataprep.tokens.vocabulary.encoder import Encoder, empty_cache
+from dataprep.tokens.vocabulary.lanes import LANES
 from dataprep.tokens.vocabulary.patterns import ALSO, DIGITS, PATTERNS, SPELLINGS, machine_name, regex_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -152,9 +153,9 @@ def test_texts_of_more_words_than_a_block(pairs, name):
 
 
 @settings(max_examples=30)
-@given(st.lists(st.text("abé ", max_size=40), min_size=1, max_size=8), st.text("abé", max_size=4 * SCANNED))
+@given(st.lists(st.text("abé ", max_size=40), min_size=1, max_size=8), st.text("abé", max_size=2 * LANES))
 def test_merging_equals_the_slow_twin(texts, word):
-    """A word of any length, merged by scanning or with a heap, as ten lines of Python merge it."""
+    """A word of any length, merged in vectors or with a heap, as ten lines of Python merge it."""
     from dataprep.tokens.vocabulary.merges import learn_merges
 
     merges = learn_merges([texts], 40, PATTERNS["words"], min_count=1)
@@ -162,7 +163,7 @@ def test_merging_equals_the_slow_twin(texts, word):
     rules = rules_of(tok.vocab, tok.merges)
     data = np.frombuffer(word.encode(), np.uint8)
     out = np.empty(len(data) + 1, np.uint32)
-    n = merge_word(data, 0, len(data), rules, np.empty(5 * SCANNED, np.int64), out, 0)
+    n = merge_word(data, 0, len(data), rules, np.empty(2 * LANES, np.uint32), out, 0)
     assert out[:n].tolist() == [tok.vocab[t] for t in twins.bpe.bpe_merge_all(word.encode(), merges)]
 
 

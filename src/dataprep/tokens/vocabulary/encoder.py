@@ -20,8 +20,9 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.prefetch import prefetch
 from dataprep.unicode.text import I64, U8, U32, U64, Int
 
-from .apply_merges import SCANNED, MergeRules, merge_word
+from .apply_merges import MergeRules, merge_word
 from .cutting import BEGIN, Machine, cut
+from .lanes import LANES
 
 Tokens = npt.NDArray[Any]
 
@@ -45,14 +46,14 @@ class WordCache(NamedTuple):
         table: hash table, four numbers per word.
         ids: the ids of long words.
         bytes: the bytes of long words.
-        scratch: buffer for `merge_word`.
+        lanes: buffer for `merge_word`.
         used: counts of entries, of `ids`, of `bytes`, and of times the cache was emptied.
     """
 
     table: U64  # entries of four numbers, aligned so that each is in one cache line
     ids: U32
     bytes: U8
-    scratch: I64  # for `merge_word`
+    lanes: U32  # for `merge_word`
     used: I64  # number of entries, of `ids`, of `bytes`, and of times the cache was emptied
 
 
@@ -93,8 +94,8 @@ def empty_cache(slots: int = SLOTS, ids: int = SIDE_IDS, n_bytes: int = SIDE_BYT
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
-    scratch, used = np.empty(5 * SCANNED, np.int64), np.zeros(4, np.int64)
-    return WordCache(table, np.empty(ids + EIGHT, np.uint32), np.empty(n_bytes, np.uint8), scratch, used)
+    lanes, used = np.empty(2 * LANES, np.uint32), np.zeros(4, np.int64)
+    return WordCache(table, np.empty(ids + EIGHT, np.uint32), np.empty(n_bytes, np.uint8), lanes, used)
 
 
 class Encoder:
@@ -167,7 +168,7 @@ def _add(data: U8, start: Int, stop: Int, work: EncoderWork, slot: Slot, o: Int)
     cache, out = work.cache, work.out
     table, used = cache.table, cache.used
     n = stop - start
-    end = merge_word(data, start, stop, work.rules, cache.scratch, out, o)
+    end = merge_word(data, start, stop, work.rules, cache.lanes, out, o)
     count = end - o
     if n > LONGEST:
         return end
