@@ -91,11 +91,15 @@ def empty_cache(slots: int = SLOTS, ids: int = SIDE_IDS, n_bytes: int = SIDE_BYT
 
     Memory is used as words are added.
     """
-    table = np.zeros(slots * WIDTH + 8, np.uint64)
-    start = -table.ctypes.data % 64 // 8
-    table = table[start : start + slots * WIDTH]
-    lanes, used = np.empty(2 * LANES, np.uint32), np.zeros(4, np.int64)
+    table, lanes, used = _zeros(slots * WIDTH, np.uint64), _zeros(2 * LANES, np.uint32), np.zeros(4, np.int64)
     return WordCache(table, np.empty(ids + EIGHT, np.uint32), np.empty(n_bytes, np.uint8), lanes, used)
+
+
+def _zeros(n: int, dtype: type[Any]) -> npt.NDArray[Any]:
+    """Return `n` zeros, of which the first is at the beginning of a cache line."""
+    array = np.zeros(n + 64, dtype)
+    start = -array.ctypes.data % 64 // array.itemsize
+    return array[start : start + n]
 
 
 class Encoder:
@@ -197,7 +201,7 @@ def _add(data: U8, start: Int, stop: Int, work: EncoderWork, slot: Slot, o: Int)
     return end
 
 
-@kernel
+@kernel(_nrt=False)
 def _find_keys(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWork, slots: U64) -> None:
     """Write the key of each of consecutive words, and where its search begins, to `slots`; begin to load the entries.
 
