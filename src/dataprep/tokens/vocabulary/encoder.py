@@ -21,7 +21,7 @@ from dataprep.unicode.prefetch import prefetch
 from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 from .apply_merges import MergeRules, merge_word
-from .cutting import BEGIN, Machine, cut
+from .cutting import Machine, cut_words
 from .lanes import LANES
 
 Tokens = npt.NDArray[Any]
@@ -278,14 +278,12 @@ def _encode(starts: I64, stops: I64, data: U8, work: EncoderWork, doc_ends: U64,
     ends, slots = np.empty(BLOCK, np.int64), np.empty(BLOCK * SLOT, np.uint64)
     o = np.int64(0)
     for d in range(len(starts)):
-        i, start, stop = starts[d], starts[d], stops[d]
-        move, k = np.int64(BEGIN), np.int64(0)
-        while i < stop:
-            i, move, k, done = cut(data, i, stop, move, machine, ends, k)
-            _find_keys(data, start, ends, done, work, slots)
-            o = _look_up(data, start, ends, done, work, slots, o)
-            if i < stop:
-                start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
+        start, stop = starts[d], stops[d]
+        while start < stop:
+            i, n = cut_words(data, start, stop, machine, ends)
+            _find_keys(data, start, ends, n, work, slots)
+            o = _look_up(data, start, ends, n, work, slots, o)
+            start = i
         out[o] = eot
         o += 1
         doc_ends[d] = o
