@@ -38,7 +38,7 @@ class MergeRules(NamedTuple):
 
     single: U32  # the id of each byte, uint32[256]
     both: U32  # the rank of each pair of bytes (left << 8 | right) or NONE, uint32[65536]
-    pairs: U64  # left << 42 | right << 21 | merged, in the bucket of its hash or after it, or FREE; uint64[power of two]
+    pairs: U64  # left << 42 | right << 21 | merged, in the bucket of its hash or after it, or FREE; uint64[2**k]
 
 
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.unicode.byte_masks import WIDTH as MASKED
+from dataprep.unicode.byte_masks import bytes_equal, n_bits
 from dataprep.unicode.hashes import eight_bytes
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.prefetch import prefetch
@@ -305,10 +307,14 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
 @kernel
 def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
     """Return how often the byte `first` is followed by the byte `second` in `data`."""
-    n = 0
-    for i in range(len(data) - 1):
-        n += (data[i] == first) & (data[i + 1] == second)
-    return n
+    n, i, one = np.uint64(0), np.uint64(0), np.uint64(1)
+    while i + np.uint64(MASKED) < np.uint64(len(data)):
+        n += n_bits(bytes_equal(data, i, first) & bytes_equal(data, i + one, second))
+        i += np.uint64(MASKED)
+    for j in range(np.int64(i), len(data) - 1):
+        n += np.uint64((data[j] == first) & (data[j + 1] == second))
+    total: int = np.int64(n)
+    return total
 
 
 @kernel

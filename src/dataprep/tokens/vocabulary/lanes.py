@@ -31,11 +31,10 @@ def lowest_lane(_: Any, lanes: Any, i: Any, n: Any) -> Any:  # noqa: ARG001 - Nu
         found = builder.alloca(number)
 
         def of(vector: Any) -> None:
-            from numba.core import cgutils
-
             numbers = builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
             name, kind = f"llvm.vector.reduce.umin.v{vector.count}i32", ir.FunctionType(ir.IntType(32), [vector])
-            least = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [numbers])
+            smallest = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+            least = builder.call(smallest, [numbers])
             equal = builder.icmp_unsigned("==", numbers, _everywhere(builder, least, vector))
             mask = builder.bitcast(equal, ir.IntType(vector.count))
             mask = mask if vector.count == number.width else builder.zext(mask, number)

@@ -87,7 +87,7 @@ def _with_others(data: U8, i: Int, n: Int, classes: U8, high: Int) -> tuple[Int,
         at = lowest_bit(high)
         c, size = code_point(data, np.int64(i + at))
         kind, after = classes[np.uint64(c)], at + np.uint64(size)
-        if after > n or (kind != LETTER and kind != SIGN):
+        if after > n or kind not in (LETTER, SIGN):
             return letters, signs, at
         bits = ((one << np.uint64(size)) - one) << at
         if kind == LETTER:
@@ -105,7 +105,8 @@ def _with_contractions(data: U8, i: Int, starts: Int, quotes: Int, cases: int) -
     - cases: 2 if they may have capitals, or 1.
     """
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    s = bytes_equal(data, i, 0x73) | bytes_equal(data, i, 0x64) | bytes_equal(data, i, 0x6D) | bytes_equal(data, i, 0x74)
+    s = bytes_equal(data, i, 0x73) | bytes_equal(data, i, 0x64)
+    s |= bytes_equal(data, i, 0x6D) | bytes_equal(data, i, 0x74)
     ll, e = bytes_equal(data, i, 0x6C), bytes_equal(data, i, 0x65)
     v = bytes_equal(data, i, 0x76) | bytes_equal(data, i, 0x72)
     if cases == 2:
