@@ -2,7 +2,8 @@
 
 The cache is an open-addressing table of 32-byte entries. A word is found by its hash and compared by its bytes: up to
 16 bytes are in the entry, whereas the bytes of longer words are in a side store. Words over LONGEST bytes are merged
-each time. When the table or the side store is full, the cache is emptied; ids do not depend on it.
+each time. When the table or the side store is full, the cache is emptied; ids do not depend on it. The entries of a
+thousand words are requested from memory before the first one is compared.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
