@@ -102,15 +102,14 @@ def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, lanes: U32, o
     - lanes: uint32[2 * LANES], a buffer for short words.
     """
     if stop - start <= LANES:
-        return _merge_short(data, start, stop, rules.single, rules.both, rules.pairs, lanes, out, o)
+        return _merge_short(data, start, stop, rules, lanes, out, o)
     return _merge_long(data, start, stop, rules, out, o)
 
 
 @kernel(_nrt=False)
-def _merge_short(
-    data: U8, start: Int, stop: Int, single: U32, both: U32, pairs: U64, lanes: U32, out: U32, o: Int
-) -> Int:
+def _merge_short(data: U8, start: Int, stop: Int, rules: MergeRules, lanes: U32, out: U32, o: Int) -> Int:
     """As `merge_word`, for at most LANES bytes: the ids are in lanes[:n], the ranks of their pairs LANES behind."""
+    single, both, pairs = rules
     none, zero, one, two = np.uint32(NONE), np.uint64(0), np.uint64(1), np.uint64(2)
     ranks, i, n = np.uint64(LANES), np.uint64(start), np.uint64(stop - start)
     width = np.uint64(16) if n <= np.uint64(16) else np.uint64(LANES)
