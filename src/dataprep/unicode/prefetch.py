@@ -1,7 +1,4 @@
-"""Have the processor load a number of an array before it is needed, while other work goes on.
-
-Slow reference for the tests: tests/twins/prefetch.py
-"""
+"""Have the processor load a number of an array before it is needed, while other work goes on."""
 
 from __future__ import annotations
 
