@@ -306,7 +306,7 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
 
 
 @kernel
-def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
+def count_byte_pairs(data: U8, first: Int, second: Int) -> Int:
     """Return how often the byte `first` is followed by the byte `second` in `data`."""
     n, i, one = np.uint64(0), np.uint64(0), np.uint64(1)
     while i + np.uint64(MASKED) < np.uint64(len(data)):
@@ -314,8 +314,7 @@ def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
         i += np.uint64(MASKED)
     for j in range(np.int64(i), len(data) - 1):
         n += np.uint64((data[j] == first) & (data[j + 1] == second))
-    total: int = np.int64(n)
-    return total
+    return np.int64(n)
 
 
 @kernel
