@@ -61,6 +61,7 @@ def test_each_line_fits_a_kernel(make_kernels):
 
 
 MACHINE = "dataprep.tokens.vocabulary.cutting:Machine:"
+RULE = "dataprep.tokens.vocabulary.word_masks:MaskRule:white,digits(int64 int64)"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,8 @@ MACHINE = "dataprep.tokens.vocabulary.cutting:Machine:"
         ("dataprep.read.json.grammar next_special |u1/1Cr <i8/1Cw", ["i"]),
         ("dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 |u1/1Cr", ["given"]),
         (
-            f"dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 {MACHINE}classes,moves(|u1/1Cr <u2/1Cr)",
+            "dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 "
+            f"{MACHINE}classes,moves,rule(|u1/1Cr <u2/1Cr {RULE})",
             ["given"],
         ),
         (f"dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 {MACHINE}moves(<u2/1Cr)", ["fields of Machine"]),
