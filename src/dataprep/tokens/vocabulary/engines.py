@@ -102,17 +102,18 @@ def _unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[byt
 
     With such tokens, `tiktoken` and `tokenizers` would encode some texts differently from each other.
     """
-    chars = {to_chars(t): i for t, i in vocab.items()}
-    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
-    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
+    chars = {t: to_chars(t) for t in vocab}
+    model = models.BPE({chars[t]: i for t, i in vocab.items()}, [(chars[a], chars[b]) for a, b in merges])
+    return [a + b for a, b in merges if len(model.tokenize(chars[a + b])) != 1]
 
 
 def engine_of(
     vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int], pattern: str
 ) -> tokenizers.Tokenizer:
     """Return a vocabulary as a `tokenizers.Tokenizer`; the parameters are those of `Tokenizer`."""
-    ids = {to_chars(t): i for t, i in vocab.items()} | dict(special)  # else they would get new ids
-    tok = tokenizers.Tokenizer(models.BPE(ids, [(to_chars(a), to_chars(b)) for a, b in merges]))
+    chars = {t: to_chars(t) for t in vocab}
+    ids = {chars[t]: i for t, i in vocab.items()} | dict(special)  # else they would get new ids
+    tok = tokenizers.Tokenizer(models.BPE(ids, [(chars[a], chars[b]) for a, b in merges]))
     tok.pre_tokenizer = pre_tokenizer(pattern)
     tok.decoder = decoders.ByteLevel()
     tok.add_special_tokens([name for name, _ in sorted(special.items(), key=lambda item: item[1])])

@@ -16,7 +16,7 @@ from dataprep.core.model import batch as B
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-from .cutting import BEGIN, Machine, cut
+from .cutting import Machine, cut_words
 
 I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, unless one document is longer
@@ -128,15 +128,12 @@ def _count(offsets: I64, data: U8, machine: Machine, table: CountTable, sizes: I
     """Count the words of texts; `sizes` holds the number of distinct words and of their bytes, and is updated."""
     cuts = np.empty(BLOCK, np.int64)
     for d in range(len(offsets) - 1):
-        i, start, stop = offsets[d], offsets[d], offsets[d + 1]
-        move, k = np.int64(BEGIN), np.int64(0)
-        while i < stop:
-            i, move, k, done = cut(data, i, stop, move, machine, cuts, k)
-            for j in range(done):
+        start, stop = offsets[d], offsets[d + 1]
+        while start < stop:
+            _, n = cut_words(data, start, stop, machine, cuts)
+            for j in range(n):
                 _count_word(data, start, cuts[j], table, sizes)
                 start = cuts[j]
-            if i < stop:
-                cuts[0], cuts[1], k = cuts[done], cuts[done + 1], np.int64(2)
 
 
 @kernel(_nrt=False)
