@@ -106,11 +106,10 @@ def test_many_distinct_words_are_counted():
 
 def counted(words: WordCounts) -> Counter:
     """The table as a Counter."""
-    ends = words.ends[: words.n].tolist()
-    data = words.bytes[: words.size].tobytes()
+    data, ends = words.bytes.tobytes(), words.ends.tolist()
     pieces = [data[a:b] for a, b in itertools.pairwise([0, *ends])]
-    assert len(set(pieces)) == words.n
-    return Counter(dict(zip(pieces, words.counts[: words.n].tolist(), strict=True)))
+    assert len(set(pieces)) == len(ends)
+    return Counter(dict(zip(pieces, words.counts.tolist(), strict=True)))
 
 
 def test_small_corpus_is_used_whole(tmp_path):

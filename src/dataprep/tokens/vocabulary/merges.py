@@ -24,7 +24,7 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, Int
+from dataprep.unicode.text import I64, Int
 
 from .cutting import machine_of
 from .formats import CHAR_OF, parts_of_json, pre_tokenizer
@@ -164,15 +164,16 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
 
     A pair is merged if it occurs at least `min_count` times, and at least once.
     """
-    n, least = words.size, max(1, min_count)
+    n, least = len(words.bytes), max(1, min_count)
     n_merges = min(n_merges, n)
     if n > MAX_SYMBOLS:
         msg = f"the sample's distinct words have {n:,} bytes, over {MAX_SYMBOLS:,}; set a smaller sample= or max_bytes="
         raise PlanError(msg)
     tokens = FIRST + n_merges
-    text = Text(np.zeros(n + words.n + 1, np.int32), np.empty(n + words.n + 1, np.int64), np.ones(tokens, np.int32))
+    n_cells = n + len(words.ends) + 1
+    text = Text(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.ones(tokens, np.int32))
     number = np.argsort(ORDER).astype(np.int32) + 1
-    n_cells = _lay_out(words.bytes, words.ends, words.counts, number, text)
+    n_cells = _lay_out(words, number, text)
     text = text._replace(token=text.token[:n_cells], weight=text.weight[:n_cells])
     pool, pairs, state = np.empty(3 * n, np.int32), no_pairs(PAIRS), np.array([1, 0, 0, 0, 0])
     most = _first_pairs(text, pairs, pool, state, least)
@@ -192,17 +193,17 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
 
 
 @kernel
-def _lay_out(data: U8, ends: I64, counts: I64, number: I32, text: Text) -> Int:
+def _lay_out(words: WordCounts, number: I32, text: Text) -> Int:
     """Store the words, without those of one byte, as tokens of one byte each; return the number of cells.
 
     - number: the token of each byte.
     """
     start, cell = np.uint64(0), np.uint64(1)
-    for w in range(len(ends)):
-        stop = np.uint64(ends[w])
+    for w in range(len(words.ends)):
+        stop = np.uint64(words.ends[w])
         if stop - start > np.uint64(1):
             for i in range(start, stop):
-                text.token[cell], text.weight[cell] = number[data[i]], counts[w]
+                text.token[cell], text.weight[cell] = number[words.bytes[i]], words.counts[w]
                 cell += np.uint64(1)
             cell += np.uint64(1)
         start = stop
