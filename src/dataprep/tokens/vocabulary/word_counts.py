@@ -63,16 +63,14 @@ def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: M
         first = 0
         while first + 1 < len(offsets):
             last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + CHUNK, "right")) - 1)
-            words = Words(
-                *(_with_room(a, n, offsets[last] - offsets[first]) for a, n in zip(words, sizes, strict=True))
-            )
+            more = int(offsets[last] - offsets[first])
+            words = Words(_with_room(words.ends, sizes[0], more), _with_room(words.bytes, sizes[1], more))
             table = _count(offsets[first : last + 1], data, machine, MASKS, table, words, sizes)
             first = last
-    ends, store = (a[:n] for a, n in zip(words, sizes, strict=True))
-    return WordCounts(ends, store, _counts(table, sizes[0]))
+    return WordCounts(words.ends[: sizes[0]], words.bytes[: sizes[1]], _counts(table, sizes[0]))
 
 
-def _with_room(array: npt.NDArray[Any], used: Int, more: Int) -> npt.NDArray[Any]:
+def _with_room(array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
     """Return `array`, of which `used` items are in use, or a copy of these with room for at least `more` items."""
     return array if used + more <= len(array) else grown(array[:used], max(2 * used, used + 2 * more))
 
