@@ -104,6 +104,13 @@ def test_many_distinct_words_are_counted():
     assert sum(found.values()) == sum(Counter(re.findall(r" ?[a-z]+| ?[0-9]+", text)).values()) * 2
 
 
+def test_long_words_are_counted():
+    """Words about as long as an entry of the table holds, some with equal beginnings or ends, and a very long one."""
+    texts = ["x" * n + end for n in range(40) for end in ("", "a", "b")] + ["y" * 70_000, "y" * 70_000, "y" * 69_999]
+    words = count_words([texts, texts[::2]], machine_of(PATTERNS["words"]))
+    assert counted(words) == Counter(text.encode() for text in [*texts, *texts[::2]] if text)
+
+
 def counted(words: WordCounts) -> Counter:
     """The table as a Counter."""
     data, ends = words.bytes.tobytes(), words.ends.tolist()
