@@ -42,6 +42,30 @@ def twice(x):
 """
 
 
+@kernel(cache=False)
+def root_of(x: Any) -> Any:
+    """Return a square root, for kernels that call it."""
+    if x < 0:
+        msg = "a negative number"
+        raise ValueError(msg, x)
+    return np.sqrt(x)
+
+
+@kernel(cache=False)
+def one_more(x: Any) -> Any:
+    """Call the kernel above."""
+    return root_of(x) + 1.0
+
+
+@kernel(cache=False)
+def of_all(numbers: Any) -> Any:
+    """Call it, and the one that calls it, for an array."""
+    found = np.empty(len(numbers))
+    for i in range(len(numbers)):
+        found[i] = root_of(numbers[i]) + one_more(numbers[i])
+    return found
+
+
 def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
     """Call `f(10)` of a small package in a new process; the answer and the compiled files that then exist."""
     (folder / "dataprep" / "helper.py").write_text(HELPER.format(factor=factor))
@@ -67,6 +91,19 @@ def test_a_changed_helper_in_another_file_is_compiled_again(tmp_path: Path) -> N
     answer, after = run_package(tmp_path, 3)
     assert answer == "31 1"
     assert before < after
+
+
+def test_a_called_kernel_keeps_its_error_in_each_that_calls_it() -> None:
+    """The code that is linked into another finds its constants, in whatever order kernels are compiled."""
+    assert one_more(4.0) == 3.0
+    assert of_all(np.array([4.0, 9.0])).tolist() == [5.0, 7.0]
+    assert root_of(4.0) == 2.0
+    for call in (lambda: root_of(-4.0), lambda: one_more(-4.0), lambda: of_all(np.array([4.0, -4.0]))):
+        with pytest.raises(ValueError, match="a negative number") as raised:
+            call()
+        assert raised.value.args == ("a negative number", -4.0)
+    with pytest.raises(ValueError, match="a negative number"):
+        one_more(-4)  # compiled for another type
 
 
 SMALL_PACKAGE = {

@@ -229,8 +229,6 @@ def test_numba_without_compilation_runs_python(root):
         "class Mine: pass\nprint(name(3), name(Mine()))"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, env=env | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=env | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True)
     assert done.stdout == "int Mine\n"
     assert private_folder.cache_root.__wrapped__() is not None

@@ -18,8 +18,8 @@ from .clean_prefilter import CONTROL, KEPT, LAUGHING, LETTER, SIGN, SPACE, may_l
 HIDDEN = 0x1D  # represents a link that is kept
 LONGEST = 1_100  # bytes of a mention, at most
 
-# For kernels that only kernels call: without what calls from Python need, they are compiled in less time.
-part = kernel(cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# For kernels that only kernels call: without the code that counts references, they are compiled in less time.
+part = kernel(cache=False, _nrt=False)
 
 
 @kernel

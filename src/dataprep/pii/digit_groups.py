@@ -16,8 +16,8 @@ from dataprep.unicode.text import I64, U32, Int
 
 LONGEST_GAP = 4  # separators between two groups of a run
 
-# For kernels that only kernels call: without what calls from Python need, they are compiled in less time.
-part = kernel(cache=False, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# For kernels that only kernels call: without the code that counts references, they are compiled in less time.
+part = kernel(cache=False, _nrt=False)
 
 
 @part

@@ -50,7 +50,8 @@ class Kernel:
         self._codes: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "compiled"} | {"_codes": {}}
+        own = {name: value for name, value in self.__dict__.items() if name not in {"compiled", "part"}}
+        return own | {"_codes": {}}
 
     @functools.cached_property
     def compiled(self) -> Any:
@@ -91,9 +92,17 @@ class Kernel:
         entry: Callable[..., Any] = result.entry_point
         return entry
 
+    @functools.cached_property
+    def part(self) -> Any:
+        """Numba's function in the kernels that call this one."""
+        with _BEING_MADE:
+            from .compiled import part_of
+
+            return self.__dict__.get("part") or part_of(self.py_func, self.options)
+
     @property
     def _numba_type_(self) -> Any:
-        return self.compiled._numba_type_
+        return self.part._numba_type_
 
 
 class Intrinsic:
