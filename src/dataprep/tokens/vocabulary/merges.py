@@ -114,7 +114,7 @@ def learn_by_tokenizers(
     return parts_of_json(json.loads(engine.to_str()), "the trained vocabulary")[1]
 
 
-class Text(NamedTuple):
+class TokenCells(NamedTuple):
     """The distinct words, with a cell for each byte, and an empty cell before each word and after the last one.
 
     A token is stored in the cells of its first and its last byte, so that both of its neighbours are found without
@@ -171,7 +171,7 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
         raise PlanError(msg)
     tokens = FIRST + n_merges
     n_cells = n + len(words.ends) + 1
-    text = Text(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.ones(tokens, np.int32))
+    text = TokenCells(np.zeros(n_cells, np.int32), np.empty(n_cells, np.int64), np.ones(tokens, np.int32))
     number = np.argsort(ORDER).astype(np.int32) + 1
     n_cells = _lay_out(words, number, text)
     text = text._replace(token=text.token[:n_cells], weight=text.weight[:n_cells])
@@ -193,7 +193,7 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
 
 
 @kernel
-def _lay_out(words: WordCounts, number: I32, text: Text) -> Int:
+def _lay_out(words: WordCounts, number: I32, text: TokenCells) -> Int:
     """Store the words, without those of one byte, as tokens of one byte each; return the number of cells.
 
     - number: the token of each byte.
@@ -211,7 +211,7 @@ def _lay_out(words: WordCounts, number: I32, text: Text) -> Int:
 
 
 @kernel
-def _first_pairs(text: Text, pairs: Pairs, pool: I32, state: I64, least: Int) -> Int:
+def _first_pairs(text: TokenCells, pairs: Pairs, pool: I32, state: I64, least: Int) -> Int:
     """Add the pairs of bytes, with their places in `pool`; return the largest number of places of a pair."""
     token, most, highest = text.token, np.int64(0), np.int64(0)
     counts, sizes, at = np.zeros((3, FIRST * FIRST), np.int64)
@@ -237,7 +237,7 @@ def _first_pairs(text: Text, pairs: Pairs, pool: I32, state: I64, least: Int) ->
 
 
 @kernel
-def _merge(text: Text, pairs: Pairs, near: Near, pool: I32, state: I64, made: I32, least: Int) -> bool:
+def _merge(text: TokenCells, pairs: Pairs, near: Near, pool: I32, state: I64, made: I32, least: Int) -> bool:
     """Merge until `made` is full or no pair is frequent enough; return whether `pairs` must grow first."""
     while state[N_MERGES] < len(made) and fill_heap(pairs, least, state):
         key, seen = pairs.heap[0], pairs.seen[0]
@@ -265,7 +265,7 @@ def _merge(text: Text, pairs: Pairs, near: Near, pool: I32, state: I64, made: I3
 
 
 @kernel(_nrt=False)
-def _replace(text: Text, rule: MergeRule, pool: I32, start: Int, stop: Int, near: Near) -> Int:
+def _replace(text: TokenCells, rule: MergeRule, pool: I32, start: Int, stop: Int, near: Near) -> Int:
     """Merge a pair at those of pool[start:stop] where it still is; count the tokens before and after it.
 
     Returns the number of these places, which are stored in `near.places`.
@@ -325,7 +325,7 @@ def _add_pairs(rule: MergeRule, pairs: Pairs, near: Near, state: I64, least: Int
 
 
 @kernel(_nrt=False)
-def _store_places(text: Text, near: Near, n: Int, pool: I32) -> None:
+def _store_places(text: TokenCells, near: Near, n: Int, pool: I32) -> None:
     """Store the `n` places of a merge as those of the pairs with the new token."""
     for j in range(n):
         place, before, after = near.places[0, j], np.uint64(near.places[1, j]), np.uint64(near.places[2, j])

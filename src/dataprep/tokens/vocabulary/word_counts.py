@@ -31,7 +31,7 @@ BLOCK = 1 << 12  # words cut before they are counted
 WIDTH, LONG = 4, 17
 
 
-class Words(NamedTuple):
+class DistinctWords(NamedTuple):
     """Distinct words.
 
     Attributes:
@@ -44,7 +44,7 @@ class Words(NamedTuple):
 
 
 class WordCounts(NamedTuple):
-    """Distinct words, as in `Words`, and the number of times each occurs, int64[n]."""
+    """Distinct words, as in `DistinctWords`, and the number of times each occurs, int64[n]."""
 
     ends: I64
     bytes: U8
@@ -57,14 +57,14 @@ def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: M
     - machine: state machine that divides texts into words.
     """
     table, sizes = np.zeros(WIDTH << 15, np.uint64), np.zeros(2, np.int64)
-    words = Words(np.empty(0, np.int64), np.empty(0, np.uint8))
+    words = DistinctWords(np.empty(0, np.int64), np.empty(0, np.uint8))
     for batch in texts:
         offsets, data = B.buffers(texts_of(batch))
         first = 0
         while first + 1 < len(offsets):
             last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + CHUNK, "right")) - 1)
             more = int(offsets[last] - offsets[first])
-            words = Words(_with_room(words.ends, sizes[0], more), _with_room(words.bytes, sizes[1], more))
+            words = DistinctWords(_with_room(words.ends, sizes[0], more), _with_room(words.bytes, sizes[1], more))
             table = _count(offsets[first : last + 1], data, machine, MASKS, table, words, sizes)
             first = last
     return WordCounts(words.ends[: sizes[0]], words.bytes[: sizes[1]], _counts(table, sizes[0]))
@@ -120,7 +120,7 @@ def _twice(table: U64) -> U64:
 
 
 @kernel
-def _count(offsets: I64, data: U8, machine: Machine, masks: U64, table: U64, words: Words, sizes: I64) -> U64:
+def _count(offsets: I64, data: U8, machine: Machine, masks: U64, table: U64, words: DistinctWords, sizes: I64) -> U64:
     """Count the words of texts; return the table, which is another one if it had to grow.
 
     - masks: masks[n] selects the first n of eight bytes.
@@ -142,7 +142,7 @@ def _count(offsets: I64, data: U8, machine: Machine, masks: U64, table: U64, wor
 
 
 @kernel(_nrt=False)
-def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words: Words, sizes: I64) -> None:
+def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words: DistinctWords, sizes: I64) -> None:
     """Count consecutive words, of which the first begins at `start`."""
     last, beyond, eight = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) - 1), np.uint64(8)
     i = np.uint64(start)
@@ -179,7 +179,7 @@ def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words
 
 
 @kernel(_nrt=False)
-def _is_word(data: U8, i: Int, n: Int, words: Words, w: Int) -> bool:
+def _is_word(data: U8, i: Int, n: Int, words: DistinctWords, w: Int) -> bool:
     """Return whether data[i:i + n], of over 16 bytes, is word number `w`."""
     begin = np.uint64(words.ends[w - np.uint64(1)]) if w else np.uint64(0)
     return np.uint64(words.ends[w]) - begin == n and same_bytes(data, i, n, words.bytes, begin)
