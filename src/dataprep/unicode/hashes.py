@@ -14,7 +14,7 @@ from .kernel import kernel, read_only
 from .text import I64, U8, U16, U32, U64, Int
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def mix64(x: Int) -> Int:
     """Return a hash of the uint64 `x`, computed by MurmurHash3's finaliser; different numbers have different hashes."""
     h = np.uint64(x)
@@ -160,7 +160,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
     return _normal(*read_only(offsets, data), T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def eight_bytes(data: U8, i: Int) -> Int:
     """Return data[i:i + 8] as one little-endian number; `i` is uint64, so that Numba reads the bytes in one load."""
     w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)

@@ -77,7 +77,7 @@ def lowered() -> U32:
     return table
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def code_point(data: U8, i: Int) -> tuple[Int, Int]:
     """Return (code point, length in bytes) of the character that starts at byte `i` of `data`, valid UTF-8."""
     b: Int = np.int64(data[i])
@@ -91,7 +91,7 @@ def code_point(data: U8, i: Int) -> tuple[Int, Int]:
     return (b & 0x07) << 18 | tail | np.int64(data[i + 3]) & 0x3F, 4
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def put(out: U8, k: Int, c: Int) -> Int:
     """Write code point `c` as UTF-8 to `out` from offset `k` on; return the offset after it."""
     if c < 0x80:
@@ -286,7 +286,7 @@ def base_before(line: U8, a: int, i: int, classes: U16) -> int:
     return a - 1
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def copied(data: U8, at: Int, stop: Int, out: U8, k: Int) -> Int:
     """Copy data[at:stop] to out[k:]; return the index after it. Unsigned indexes let LLVM copy 32 bytes at a time."""
     n, i, o = np.uint64(max(0, stop - at)), np.uint64(at), np.uint64(k)
