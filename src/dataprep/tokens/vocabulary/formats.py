@@ -44,7 +44,7 @@ BYTE_OF = {c: b for b, c in CHAR_OF.items()}
 
 def to_chars(token: bytes) -> str:
     """Return a token as it is spelled in `tokenizer.json` and `merges.txt`: one printable character per byte."""
-    return "".join(map(CHAR_OF.__getitem__, token))
+    return token.decode("latin-1").translate(CHAR_OF)
 
 
 def to_bytes(token: str) -> bytes:

@@ -20,7 +20,7 @@ from dataprep.unicode.hashes import eight_bytes
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-from .cutting import BEGIN, Machine, cut
+from .cutting import Machine, cut_words
 from .encoder import MASKS, key_of_few, key_of_long, same_bytes
 
 I32 = npt.NDArray[np.int32]
@@ -129,15 +129,13 @@ def _count(offsets: I64, data: U8, machine: Machine, masks: U64, table: U64, wor
     """
     ends = np.empty(BLOCK, np.int64)
     for d in range(len(offsets) - 1):
-        i, start, stop = offsets[d], offsets[d], offsets[d + 1]
-        move, k = np.int64(BEGIN), np.int64(0)
-        while i < stop:
-            i, move, k, done = cut(data, i, stop, move, machine, ends, k)
-            while 2 * WIDTH * (sizes[0] + done) > len(table):
+        start, stop = offsets[d], offsets[d + 1]
+        while start < stop:
+            after, n = cut_words(data, start, stop, machine, ends)
+            while 2 * WIDTH * (sizes[0] + n) > len(table):
                 table = _twice(table)
-            _count_block(data, start, ends[:done], masks, table, words, sizes)
-            if i < stop:
-                start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
+            _count_block(data, start, ends[:n], masks, table, words, sizes)
+            start = after
     return table
 
 
