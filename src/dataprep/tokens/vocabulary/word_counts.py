@@ -18,6 +18,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.unicode.hashes import eight_bytes
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.prefetch import prefetch
 from dataprep.unicode.text import I64, U8, U64, Int
 
 from .cutting import Machine, cut_words
@@ -25,7 +26,7 @@ from .encoder import MASKS, key_of_few, key_of_long, same_bytes
 
 I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, unless one document is longer
-BLOCK = 1 << 12  # words cut before they are counted
+BLOCK = 1 << 10  # words cut before they are counted, while their entries are loaded
 # An entry: two numbers that are the word's bytes, or two hashes of a word of over 16 bytes; then its number << 8 | its
 # bytes, 17 for a longer one; then its count.
 WIDTH, LONG = 4, 17
@@ -127,23 +128,27 @@ def _count(offsets: I64, data: U8, machine: Machine, masks: U64, table: U64, wor
     - words: has room for all words of the texts.
     - sizes: the number of distinct words and of their bytes, which are updated.
     """
-    ends = np.empty(BLOCK, np.int64)
+    ends, keys = np.empty(BLOCK, np.int64), np.empty(3 * BLOCK, np.uint64)
     for d in range(len(offsets) - 1):
         start, stop = offsets[d], offsets[d + 1]
         while start < stop:
             after, n = cut_words(data, start, stop, machine, ends)
             while 2 * WIDTH * (sizes[0] + n) > len(table):
                 table = _twice(table)
-            _count_block(data, start, ends[:n], masks, table, words, sizes)
+            _find_keys(data, start, ends[:n], masks, table, keys)
+            _count_block(data, start, ends[:n], keys, table, words, sizes)
             start = after
     return table
 
 
 @kernel(_nrt=False)
-def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words: DistinctWords, sizes: I64) -> None:
-    """Count consecutive words, of which the first begins at `start`."""
-    last, beyond, eight = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) - 1), np.uint64(8)
-    i = np.uint64(start)
+def _find_keys(data: U8, start: Int, stops: I64, masks: U64, table: U64, keys: U64) -> None:
+    """Store the key of each of consecutive words, and where its search begins; begin to load the entries.
+
+    - keys: uint64[3 * n], gets the two numbers and the index for each word.
+    """
+    last, eight = np.uint64(max(0, len(data) - 16)), np.uint64(8)
+    i, at = np.uint64(start), np.uint64(0)
     for word_end in stops:
         stop = np.uint64(word_end)
         n = stop - i
@@ -154,8 +159,22 @@ def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words
             b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
         else:
             a, b = key_of_few(data, np.int64(i), np.int64(stop)), key_of_few(data, np.int64(i + eight), np.int64(stop))
+        e = _first_entry(a, b, min(n, np.uint64(LONG)), table)
+        prefetch(table, e)
+        keys[at], keys[at + np.uint64(1)], keys[at + np.uint64(2)] = a, b, e
+        i, at = stop, at + np.uint64(3)
+
+
+@kernel(_nrt=False)
+def _count_block(data: U8, start: Int, stops: I64, keys: U64, table: U64, words: DistinctWords, sizes: I64) -> None:
+    """Count consecutive words, of which the first begins at `start`; `keys` is from `_find_keys`."""
+    beyond, eight = np.uint64(len(table) - 1), np.uint64(8)
+    i, k = np.uint64(start), np.uint64(0)
+    for word_end in stops:
+        stop = np.uint64(word_end)
+        n = stop - i
+        a, b, e = keys[k], keys[k + np.uint64(1)], keys[k + np.uint64(2)]
         size = min(n, np.uint64(LONG))
-        e = _first_entry(a, b, size, table)
         head = table[e + np.uint64(2)]
         while head and not (
             table[e] == a
@@ -173,7 +192,7 @@ def _count_block(data: U8, start: Int, stops: I64, masks: U64, table: U64, words
             words.ends[w] = sizes[1] = at + n
             sizes[0] += 1
         table[e + np.uint64(3)] += np.uint64(1)
-        i = stop
+        i, k = stop, k + np.uint64(3)
 
 
 @kernel(_nrt=False)
