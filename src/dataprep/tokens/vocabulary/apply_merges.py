@@ -213,3 +213,17 @@ def _pop(heap: I64, size: Int) -> Int:
         i = child
     heap[i] = key
     return size
+
+
+@kernel
+def n_tokens(data: U8, ends: I64, rules: MergeRules) -> I64:
+    """Return the number of tokens into which each of n words is merged, int64[n].
+
+    - data, ends: the words, one after another, and the index after each of them.
+    """
+    counts, start = np.empty(len(ends), np.int64), np.int64(0)
+    lanes, out = np.empty(2 * LANES, np.uint32), np.empty(len(data), np.uint32)
+    for w in range(len(ends)):
+        counts[w] = merge_word(data, start, ends[w], rules, lanes, out, start) - start
+        start = ends[w]
+    return counts

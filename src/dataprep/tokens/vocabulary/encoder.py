@@ -135,7 +135,7 @@ class Encoder:
 
 
 @kernel
-def _few(data: U8, i: Int, stop: Int) -> Int:
+def key_of_few(data: U8, i: Int, stop: Int) -> Int:
     """Return up to eight bytes as one number, reading a byte at a time."""
     x = np.uint64(0)
     for j in range(min(8, stop - i)):
@@ -144,7 +144,7 @@ def _few(data: U8, i: Int, stop: Int) -> Int:
 
 
 @kernel
-def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
+def key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
     """Return two hashes of a word of over 16 bytes; the last eight bytes may be read twice."""
     last = stop - np.uint64(8)
     a, b = stop - i, np.uint64(0)
@@ -159,7 +159,7 @@ def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
 
 
 @kernel
-def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
+def same_bytes(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
     """Return whether a word of `n` > 16 bytes equals the word at kept[at:]."""
     j, last = np.uint64(0), n - np.uint64(8)
     while j < n:
@@ -217,12 +217,12 @@ def _find_keys(data: U8, start: Int, word_ends: I64, n_words: Int, work: Encoder
         stop = np.uint64(word_ends[w])
         n = stop - i
         if n > np.uint64(16):
-            a, b = _key_of_long(data, i, stop)
+            a, b = key_of_long(data, i, stop)
         elif i < last:
             a = eight_bytes(data, i) & masks[n]
             b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
         else:
-            a, b = _few(data, np.int64(i), np.int64(stop)), _few(data, np.int64(i + eight), np.int64(stop))
+            a, b = key_of_few(data, np.int64(i), np.int64(stop)), key_of_few(data, np.int64(i + eight), np.int64(stop))
         h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
         h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
         e = ((h >> np.uint64(32)) & mask) * np.uint64(WIDTH)
@@ -252,7 +252,7 @@ def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWo
             table[e] == a
             and table[e + one] == b
             and (head & np.uint64(0xFF)) == n
-            and (n <= np.uint64(16) or _same(data, i, n, cache.bytes, table[e + np.uint64(3)] >> half))
+            and (n <= np.uint64(16) or same_bytes(data, i, n, cache.bytes, table[e + np.uint64(3)] >> half))
         ):
             e = (e + np.uint64(WIDTH)) & beyond
             head = table[e + two]
