@@ -131,7 +131,7 @@ def _part(docs: dp.Dataset, *, words: bool) -> int:
     machine = machine_of(PATTERNS["words"])
     assert machine is not None
     texts = (batch.column("text") for batch in Sample(split=Split(val=0.05)).draw(docs).batches())
-    return count_words(texts, machine).n if words else sum(map(len, texts))
+    return len(count_words(texts, machine).ends) if words else sum(map(len, texts))
 
 
 def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[], int]:

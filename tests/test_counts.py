@@ -121,7 +121,7 @@ TABLE = {
     ),
     "encode": (
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",
-        Cost(f"{RUN} tiktoken tokenizers", {"input": 4}, 9, ""),
+        Cost(f"{RUN} tiktoken tokenizers", {"input": 4}, 11, ""),
     ),
     "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{RUNNERS} rich.console", {}, 0, f"{SHOWN} status")),
     "inspect": (

@@ -60,7 +60,9 @@ def test_each_line_fits_a_kernel(make_kernels):
     assert len(lines) == sum(len(file.read_text().splitlines()) for file in (make_kernels.OF_SETUP, make_kernels.MORE))
 
 
+CANONICAL = "dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64"
 MACHINE = "dataprep.tokens.vocabulary.cutting:Machine:"
+RULE = "dataprep.tokens.vocabulary.word_masks:MaskRule:white,digits(int64 int64)"
 
 
 @pytest.mark.parametrize(
@@ -70,12 +72,9 @@ MACHINE = "dataprep.tokens.vocabulary.cutting:Machine:"
         ("dataprep.read.json.grammar nothing |u1/1Cr int64", ["no kernel"]),
         ("dataprep.read.json.grammar next_special |u1/1Cr", ["number of arguments"]),
         ("dataprep.read.json.grammar next_special |u1/1Cr <i8/1Cw", ["i"]),
-        ("dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 |u1/1Cr", ["given"]),
-        (
-            f"dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 {MACHINE}classes,moves(|u1/1Cr <u2/1Cr)",
-            ["given"],
-        ),
-        (f"dataprep.unicode.canonical is_canonical |u1/1Cr int64 int64 {MACHINE}moves(<u2/1Cr)", ["fields of Machine"]),
+        (f"{CANONICAL} |u1/1Cr", ["given"]),
+        (f"{CANONICAL} {MACHINE}classes,moves,rule(|u1/1Cr <u2/1Cr {RULE})", ["given"]),
+        (f"{CANONICAL} {MACHINE}moves(<u2/1Cr)", ["fields of Machine"]),
     ],
 )
 def test_a_line_that_does_not_fit_is_seen(line, why, make_kernels):

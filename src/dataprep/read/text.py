@@ -50,15 +50,18 @@ class LineBlock:
     too_long: int | None = None
 
 
-def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[LineBlock]:
+def blocks(
+    stream: BinaryIO, start: int, stop: int | None, max_line: int, n_bytes: int | None = None
+) -> Iterator[LineBlock]:
     """Yield the lines that begin at offsets from `start` to before `stop` (None: the end), in blocks of whole lines.
 
     - stream: must be at offset max(0, start - 1), since the byte before `start` shows whether a line begins at `start`.
     - max_line: the bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block.
       If the stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
+    - n_bytes: the bytes of a block, unless a line is longer; None: BLOCK.
     """
     source = UntilDamage(stream)
-    raw = bytearray(BLOCK + PADDING)
+    raw = bytearray((n_bytes or BLOCK) + PADDING)
     held = 0  # bytes at the front that were read but not returned: the beginning of a line
     skipped = None  # bytes of the line being skipped, which is reported if it began in this slice
     tell = True

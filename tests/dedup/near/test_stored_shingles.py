@@ -26,7 +26,7 @@ KEEPS = ("first", "longest", "newest:day", "source:b")
 def docs(tmp_path, monkeypatch):
     """Two files, of several parts with batches of a few documents; many texts are copies or near-copies of others."""
     monkeypatch.setattr(plan, "PART_BYTES", 20_000)
-    monkeypatch.setattr("dataprep.read.text.BLOCK", 4_000)
+    monkeypatch.setattr("dataprep.read.json.reader.BLOCK", 4_000)
     rng, rows = random.Random(5), []
     for n in range(160):
         words = [rng.choice(("the", "дом", "王", "ein", "a1")) + str(rng.randrange(900)) for _ in range(60)]

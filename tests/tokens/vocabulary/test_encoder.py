@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import twins.bpe
 from dataprep.core.model import batch as B
 from dataprep.tokens.vocabulary import cutting
-from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word, rules_of
+from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, merge_word, rules_of
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
 from dataprep.tokens.vocabulary.encoder import Encoder, empty_cache
+from dataprep.tokens.vocabulary.lanes import LANES
 from dataprep.tokens.vocabulary.patterns import ALSO, DIGITS, PATTERNS, SPELLINGS, machine_name, regex_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -151,10 +152,20 @@ def test_texts_of_more_words_than_a_block(pairs, name):
     like_tiktoken(with_pattern(pairs, NAMED[name]), texts)
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_the_ends_of_64_bytes(pairs, name):
+    """What decides about a word, in every place of the 64 bytes that are looked at together, and at a text's end."""
+    rng = np.random.default_rng(6)
+    pieces = [*KINDS, "'s", "'ll", "'Ve", "  ", "\n ", " \n", "123", "4567", "”", " 雨", "\u00a0"]
+    texts = ["".join(rng.choice(pieces, 30)) for _ in range(100)]
+    around = [f"{'x' * shift}{text}{'. yz' * 17}" for shift in range(20, 62, 3) for text in texts]
+    like_tiktoken(with_pattern(pairs, NAMED[name]), texts + around)
+
+
 @settings(max_examples=30)
-@given(st.lists(st.text("abé ", max_size=40), min_size=1, max_size=8), st.text("abé", max_size=4 * SCANNED))
+@given(st.lists(st.text("abé ", max_size=40), min_size=1, max_size=8), st.text("abé", max_size=2 * LANES))
 def test_merging_equals_the_slow_twin(texts, word):
-    """A word of any length, merged by scanning or with a heap, as ten lines of Python merge it."""
+    """A word of any length, merged in vectors or with a heap, as ten lines of Python merge it."""
     from dataprep.tokens.vocabulary.merges import learn_merges
 
     merges = learn_merges([texts], 40, PATTERNS["words"], min_count=1)
@@ -162,7 +173,7 @@ def test_merging_equals_the_slow_twin(texts, word):
     rules = rules_of(tok.vocab, tok.merges)
     data = np.frombuffer(word.encode(), np.uint8)
     out = np.empty(len(data) + 1, np.uint32)
-    n = merge_word(data, 0, len(data), rules, np.empty(5 * SCANNED, np.int64), out, 0)
+    n = merge_word(data, 0, len(data), rules, np.empty(2 * LANES, np.uint32), out, 0)
     assert out[:n].tolist() == [tok.vocab[t] for t in twins.bpe.bpe_merge_all(word.encode(), merges)]
 
 
@@ -174,11 +185,12 @@ def test_what_the_cache_holds_does_not_matter(tok):
     offsets, data = B.buffers(pa.array(texts, pa.large_string()))
     whole = tok.encode_column(pa.array(texts, pa.large_string()))
     for slots, side in ((16, 1 << 12), (1 << 10, 90), (4, 0)):
-        small = Encoder(machine_of(tok.pattern), rules_of(tok.vocab, tok.merges), tok.eot, empty_cache(slots, side))
+        kept = empty_cache(slots, side, side)
+        small = Encoder(machine_of(tok.pattern), rules_of(tok.vocab, tok.merges), tok.eot, kept)
         for _ in range(2):
             ids, ends = small.encode(offsets[:-1], offsets[1:], data, np.uint32)
             assert (ids.tolist(), ends.tolist()) == (whole[0].tolist(), whole[1].tolist())
-        assert small.cache.used[3] > 2, "it was full, and began again"
+        assert kept.used[3] > 2, "it was full, and began again"
 
 
 def test_a_hash_alone_does_not_decide(tok):

@@ -8,6 +8,7 @@ import shutil
 import unicodedata
 from collections import Counter
 
+import numpy as np
 import pytest
 import tiktoken
 import tokenizers
@@ -21,6 +22,7 @@ import dataprep as dp
 import laws
 import twins.bpe
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
+from dataprep.tokens.vocabulary import engines
 from dataprep.tokens.vocabulary.formats import CHAR_OF
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.merges import learn_merges
@@ -313,12 +315,32 @@ def test_hash_changes_with_whatever_changes_ids(tok):
             {"<|endoftext|>": 259},
             "1 of the merges cannot be reached",
         ),
+        (BYTES | {b"abc": 256}, [(b"ab", b"c")], {"<|endoftext|>": 257}, "1 of the merges cannot be reached"),
     ],
 )
 def test_vocabularies_on_which_the_engines_differ_are_refused(vocab, merges, special, sentence):
     """What `tiktoken` would encode otherwise than `tokenizers` is no Tokenizer."""
     with pytest.raises(PlanError, match=sentence.replace("|", r"\|")):
         Tokenizer(vocab, merges, special)
+
+
+def test_what_cannot_be_reached_is_what_the_library_does_not_reach(monkeypatch):
+    """Random merges, of which some are never met: the kernel and the library `tokenizers` name the same tokens."""
+    rng, some = np.random.default_rng(3), 0
+    for _ in range(40):
+        pieces, merges = [b"a", b"b", b"c"], []
+        for _ in range(12):
+            left, right = (pieces[i] for i in rng.integers(0, len(pieces), 2))
+            if left + right not in pieces and len(left + right) < 200:
+                merges.append((left, right))
+                pieces.append(left + right)
+        vocab = BYTES | {left + right: 256 + i for i, (left, right) in enumerate(merges)}
+        by_kernel = engines._unreachable(vocab, merges)
+        with monkeypatch.context() as patch:
+            patch.setattr(engines, "rules_of", lambda *_: None)
+            assert by_kernel == engines._unreachable(vocab, merges)
+        some += 0 < len(by_kernel) < len(merges)
+    assert some > 20
 
 
 @pytest.mark.parametrize(

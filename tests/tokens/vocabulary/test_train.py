@@ -104,13 +104,19 @@ def test_many_distinct_words_are_counted():
     assert sum(found.values()) == sum(Counter(re.findall(r" ?[a-z]+| ?[0-9]+", text)).values()) * 2
 
 
+def test_long_words_are_counted():
+    """Words about as long as an entry of the table holds, some with equal beginnings or ends, and a very long one."""
+    texts = ["x" * n + end for n in range(40) for end in ("", "a", "b")] + ["y" * 70_000, "y" * 70_000, "y" * 69_999]
+    words = count_words([texts, texts[::2]], machine_of(PATTERNS["words"]))
+    assert counted(words) == Counter(text.encode() for text in [*texts, *texts[::2]] if text)
+
+
 def counted(words: WordCounts) -> Counter:
     """The table as a Counter."""
-    ends = words.ends[: words.n].tolist()
-    data = words.bytes[: words.size].tobytes()
+    data, ends = words.bytes.tobytes(), words.ends.tolist()
     pieces = [data[a:b] for a, b in itertools.pairwise([0, *ends])]
-    assert len(set(pieces)) == words.n
-    return Counter(dict(zip(pieces, words.counts[: words.n].tolist(), strict=True)))
+    assert len(set(pieces)) == len(ends)
+    return Counter(dict(zip(pieces, words.counts.tolist(), strict=True)))
 
 
 def test_small_corpus_is_used_whole(tmp_path):

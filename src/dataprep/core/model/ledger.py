@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -325,7 +326,8 @@ class Ledger:
         """Run a stage once more on the documents to be quoted, to find the cuts of each rule."""
         if waiting := self._quotes.replayed():
             replay = Ledger(self.stage, is_replay=True)
-            for _ in stage((replay.received(batch) for batch in waiting), replay):
+            together = (batch for _, some in groupby(waiting, lambda one: one.schema) for batch in B.recut(some))
+            for _ in stage((replay.received(batch) for batch in together), replay):
                 pass
             self._quotes.keep_spans(replay.cut_table())
 

@@ -77,14 +77,17 @@ class Quotes:
         return [self.waiting[id_] for id_ in sorted(wanted)]
 
     def keep_spans(self, cuts: pa.Table) -> None:
-        """Keep one text per rule and document from the rows of cuts that a replay recorded."""
-        spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        for row in cuts.select(["id", "start", "end", "reason"]).to_pylist():
-            spans.setdefault((row["reason"] or "", row["id"]), []).append((row["start"], row["end"]))
+        """Keep one text per rule and document from the rows of cuts, sorted by id, that a replay recorded."""
+        ids, start, end = (cuts.column(name).to_numpy() for name in ("id", "start", "end"))
+        rules = cuts.column("reason").combine_chunks().fill_null("").dictionary_encode()
+        numbers, codes = {rule: n for n, rule in enumerate(rules.dictionary.to_pylist())}, rules.indices.to_numpy()
         for rule, have in self.chosen.items():
             for rank, id_ in have:
-                if (mine := spans.get((rule, id_))) and (rule, id_) not in self.found:
+                first, last = (int(np.searchsorted(ids, np.uint64(id_), side)) for side in ("left", "right"))
+                rows = first + np.flatnonzero(codes[first:last] == numbers.get(rule, -1))
+                if len(rows) and (rule, id_) not in self.found:
                     data = self.waiting[id_].column("text")[0].as_py().encode()
+                    mine = zip(start[rows].tolist(), end[rows].tolist(), strict=True)
                     shown = [text for a, b in mine if (text := _text(data, a, b)).strip()]
                     if shown:
                         self.keep(rule, id_, shown[rank % len(shown)])

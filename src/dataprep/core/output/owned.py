@@ -221,9 +221,9 @@ def remove(out: str, names: Iterable[str], but: Container[str] = ()) -> int:
         remove_empty(os.path.dirname(url), above=files.path_of(out))
     home = os.path.abspath(files.path_of(out))
     inside = tuple(os.path.join(home, name, "") for name in names)
-    for folder in {os.path.dirname(path) for path in _journaled(home)}:  # a writer was killed before its first file
-        if os.path.join(folder, "").startswith(inside):
-            remove_empty(folder, above=home)
+    listed = (path for path in _journaled(home) if path.startswith(inside))
+    for folder in {os.path.dirname(path) for path in listed}:  # a writer was killed before its first file
+        remove_empty(folder, above=home)
     return freed
 
 

@@ -11,7 +11,7 @@ Slow reference for the tests: tests/twins/exact.py
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -223,21 +223,28 @@ def by_segment(repeats: Iterator[Records], firsts: Records) -> Iterator[Records]
     - repeats: all REPEATs, in order of (id, start).
     - firsts: UNITs, in this order.
     """
-    held, at = [np.empty(0, REPEAT)], 0
+    held, at = list[Records](), 0
     for given in repeats:
-        ids, done = np.ascontiguousarray(given["id"]), 0
+        done = 0
         while len(given) and at + 1 < len(firsts):
-            first = firsts[at + 1]
-            low, high = np.searchsorted(ids, first["id"]), np.searchsorted(ids, first["id"], "right")
-            end = int(low + np.searchsorted(given["start"][low:high], first["start"]))
+            end = bisect_left(given, firsts[at + 1].item(), key=_place)
             if end == len(given):
                 break
-            yield np.concatenate([*held, given[done:end]])
-            held, done, at = [np.empty(0, REPEAT)], end, at + 1
+            yield _joined([*held, given[done:end]])
+            held, done, at = [], end, at + 1
         held.append(given[done:])
     for _ in firsts[at:]:
-        yield np.concatenate(held)
-        held = [np.empty(0, REPEAT)]
+        yield _joined(held)
+        held = []
+
+
+def _place(row: Any) -> tuple[int, int]:
+    return int(row["id"]), int(row["start"])
+
+
+def _joined(pieces: list[Records]) -> Records:
+    """Return REPEATs as one array; a single one is not copied."""
+    return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, REPEAT), *pieces])
 
 
 class MergeHashed(MergeSections):
@@ -306,7 +313,7 @@ class _DistinctUnits:
         """Enter units in order; return those that were entered before, as REPEATs."""
         out = np.empty(len(records), REPEAT)
         self.n, found = enter_units(records, self.slots, self.units, self.counts, self.n, out)
-        return out[:found].copy()
+        return out[:found] if 2 * found > len(out) else out[:found].copy()
 
     def top(self) -> list[tuple[int, ...]]:
         """Return the most frequent units that repeat: (count, id, start, size)."""

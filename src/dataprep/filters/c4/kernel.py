@@ -15,9 +15,10 @@ import numpy as np
 from dataprep.filters.line_rules import OTHER_CODE, CutLog, log_cut, log_span
 from dataprep.filters.packed_strings import Marks, Packed, ends_with_mark, ends_with_one, starts_with_one
 from dataprep.unicode import text as T
+from dataprep.unicode.byte_masks import WIDTH, bytes_between, n_bits
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.spaced import count_words
-from dataprep.unicode.text import I64, U8, U16, U32
+from dataprep.unicode.text import I64, U8, U16, U32, Int
 
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
 
@@ -171,8 +172,26 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 def _has_words(line: U8, a: int, b: int, rules: C4Rules) -> bool:
     """Return whether line[a:b] has at least `min_words` words."""
     if rules.marks < 0:
+        if a + WIDTH <= len(line) and words_begin(line, np.uint64(a), b - a) >= rules.min_words:
+            return True
         return bool(T.has_words(line, a, b, rules.min_words, rules.classes))
     return bool(count_words(line, a, b, rules.words, rules.classes, rules.marks) >= rules.min_words)
+
+
+@kernel(inline="always")
+def words_begin(line: U8, a: Int, size: int) -> Int:
+    """Return how many words begin in the first bytes of line[a:a + size], at most 64, up to one that is not ASCII.
+
+    `line` must have 64 bytes from `a` on.
+    """
+    one = np.uint64(1)
+    blanks = bytes_between(line, a, np.uint8(0x09), np.uint8(0x0D))
+    blanks |= bytes_between(line, a, np.uint8(0x1C), np.uint8(0x20))
+    end = bytes_between(line, a, np.uint8(0x80), np.uint8(0xFF))
+    if size < WIDTH:
+        end |= one << np.uint64(size)
+    begins = ~blanks & (blanks << one | one) & ((end & (~end + one)) - one)
+    return np.int64(n_bits(begins))
 
 
 @kernel(_nrt=False)
@@ -208,9 +227,7 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
         return w, end
     else:
         a = shown
-    target = out[w : w + b - a]
-    for i in range(b - a):
-        target[i] = line[a + i]
+    T.copied(line, a, b, out, w)
     return w + b - a, w + last - a if last > shown else end
 
 
@@ -220,16 +237,17 @@ def no_terminal_punctuation(line: U8, a: int, b: int, holds: int, may_end: U8, m
 
     This quick test finds most dropped lines.
 
-    - holds: a bit for each phrase or bracket in the line. If there is a bracket, the result is False, since the line
-      may end in a citation.
+    - holds: a bit for each phrase or bracket in the line. If it has a bracket and ends with one, the result is False,
+      since it may end in a citation.
     - may_end: uint8[256], 0 for bytes that cannot be the last of a kept line.
     - max_word_chars: if the line has more bytes than this, the result is False.
     """
-    if b - a > max_word_chars or holds & BRACKET:
+    if b - a > max_word_chars:
         return False
     while b > a and line[b - 1] == 0x20:
         b -= 1
-    return bool(may_end[line[b - 1] if b > a else 0] == 0)
+    last = line[b - 1] if b > a else np.uint8(0)
+    return bool(may_end[last] == 0 and not (holds & BRACKET and last == 0x5D))
 
 
 @kernel(_nrt=False)

@@ -1,9 +1,9 @@
 """The vectorised part of C4: find the line breaks of a page, and the offsets at which phrases may begin.
 
-A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
-about one byte in eighty must be examined further. A phrase is searched for by its two rarest letters, and compared in
-full if both are found. (An automaton over single bytes is slower, because each table look-up must wait for the previous
-one.)
+A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 64 bytes at once
+(`unicode/byte_masks.py`); about one byte in sixty must be examined further. A phrase is searched for by its two rarest
+letters, and compared in full if both are found. (An automaton over single bytes is slower, because each table look-up
+must wait for the previous one.)
 
 Slow reference for the tests: tests/twins/c4.py.
 
@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.filters.packed_strings import Packed, pack, starts_with
+from dataprep.unicode.byte_masks import WIDTH, bytes_between, bytes_equal, lowest_bit
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, code_point, put
+from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, Int, code_point, put
 
 BLOCK = 4096  # bytes marked at a time: the buffers stay in the first-level cache
 
-# Bits for the first byte of a line break or phrase, and for the content of a line.
-LINE_BREAK, BRACKET, CURLY, FOLD, PHRASE = 1, 2, 4, 8, 16
-# FOLD: U+0130 or U+212A, whose lower case has an ASCII letter. PHRASE: a candidate of `Phrases`, whose bits are above.
+# Bits for the content of a line; those of phrases are above.
+BRACKET, CURLY, FOLD = 2, 4, 8  # FOLD: U+0130 or U+212A, whose lower case has an ASCII letter
 
 RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 
@@ -80,7 +80,6 @@ class Room(NamedTuple):
 
     Attributes:
         low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it.
-        marks: uint8[BLOCK], flags of each byte of the block.
         ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the block's start.
         holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it.
         cited: uint8, a line without its citations.
@@ -88,7 +87,6 @@ class Room(NamedTuple):
     """
 
     low: U8  # a block in lower case, and after it as many bytes as a phrase can reach
-    marks: U8  # [BLOCK]
     ends: I64  # [BLOCK]: ends of lines, from the block's start
     holds: U8  # [BLOCK]: content bits of each of those lines
     cited: U8  # a line without its citations
@@ -100,7 +98,6 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
     """Return work buffers for pages of up to `longest_page` bytes; they occupy memory only as they are filled."""
     return Room(
         np.zeros(BLOCK + longest_phrase + 128, np.uint8),
-        np.zeros(BLOCK, np.uint8),
         np.empty(BLOCK, np.int64),
         np.empty(BLOCK, np.uint8),
         np.empty(longest_page, np.uint8),
@@ -118,24 +115,24 @@ def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: 
 
     Returns the number of lines, and the flags found so far in the line that continues after this block.
     """
-    low, marks = room.low, room.marks
-    n = min(BLOCK, (stop - at + 64) // 64 * 64)
+    low, step, one = room.low, np.uint64(WIDTH), np.uint64(1)
     load(data, at, stop, low, phrases.longest + 2)
-    mark(low, n, phrases.anchors, marks)
-    if stop - at < BLOCK:
-        marks[stop - at] = LINE_BREAK  # the end of the page ends its last line
-    lines, eights = 0, marks.view(np.uint64)
-    for k in range(n // 8):
-        if eights[k] == 0:
-            continue
-        for i in range(8 * k, 8 * k + 8):
-            here = int(marks[i])
-            if here & PHRASE:
-                holds |= phrases_at(low, i, len(low), phrases)
-            holds |= here & (BRACKET | CURLY | FOLD)
-            if here & LINE_BREAK:
-                room.ends[lines], room.holds[lines] = i, holds
-                lines, holds = lines + 1, 0
+    lines = 0
+    for k in range(min(BLOCK, stop - at + WIDTH) // WIDTH):
+        i = np.uint64(k) * step
+        breaks, held, candidates = _breaks(low, i), _held(low, i), _candidates(low, i, phrases.anchors)
+        if stop - at < BLOCK and np.uint64(stop - at) - i < step:
+            breaks |= one << np.uint64(stop - at) - i  # the end of the page ends its last line
+        while breaks:
+            own = (breaks & (~breaks + one)) - one
+            if (held | candidates) & own:
+                holds |= _flags(low, i, held & own, candidates & own, phrases)
+                held, candidates = held & ~own, candidates & ~own
+            room.ends[lines], room.holds[lines] = i + lowest_bit(breaks), holds
+            lines, holds = lines + 1, 0
+            breaks &= breaks - one
+        if held | candidates:
+            holds |= _flags(low, i, held, candidates, phrases)
     return lines, holds
 
 
@@ -155,29 +152,57 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
         rest[i] = 0
 
 
-@kernel(_nrt=False)
-def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write, for each byte of low[:n], a bit per reason to examine that byte to `marks`, uint8[n]; 0 if there is none.
+@kernel(inline="always")
+def _breaks(low: U8, i: Int) -> Int:
+    r"""Return the mask of the bytes at which a line break begins (for `\r\n`, the `\n`), among the 64 from `i` on."""
+    one, two = np.uint64(1), np.uint64(2)
+    found = _between(low, i, 0x0A, 0x0C) | _between(low, i, 0x1C, 0x1E)
+    found |= bytes_equal(low, i, 0x0D) & ~bytes_equal(low, i + one, 0x0A)
+    if _between(low, i, 0x80, 0xFF):
+        found |= bytes_equal(low, i, 0xC2) & bytes_equal(low, i + one, 0x85)
+        found |= bytes_equal(low, i, 0xE2) & bytes_equal(low, i + one, 0x80) & _between(low, i + two, 0xA8, 0xA9)
+    return found
 
-    The bits are: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`.
-    CURLY: the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case contains an ASCII letter.
-    PHRASE: a phrase may begin here, since its two rarest letters follow at the offsets in `anchors`.
-    """
-    low1, low2 = low[1:], low[2:]
-    for i in range(n):
-        c, d, e = low[i], low1[i], low2[i]
-        line = ((c >= 0x0A) & (c <= 0x0C)) | ((c >= 0x1C) & (c <= 0x1E)) | ((c == 0x0D) & (d != 0x0A))
-        line |= ((c == 0xC2) & (d == 0x85)) | ((c == 0xE2) & (d == 0x80) & ((e == 0xA8) | (e == 0xA9)))
-        fold = ((c == 0xC4) & (d == 0xB0)) | ((c == 0xE2) & (d == 0x84) & (e == 0xAA))
-        here = np.uint8(LINE_BREAK) if line else np.uint8(0)
-        here |= np.uint8(FOLD) if fold else np.uint8(0)
-        here |= np.uint8(BRACKET) if c == 0x5B else np.uint8(0)
-        marks[i] = here | (np.uint8(CURLY) if c == 0x7B else np.uint8(0))
+
+@kernel(inline="always")
+def _between(low: U8, i: Int, first: int, last: int) -> Int:
+    return bytes_between(low, i, np.uint8(first), np.uint8(last))
+
+
+@kernel(inline="always")
+def _held(low: U8, i: Int) -> Int:
+    """Return the mask of the bytes that give a line the flag BRACKET, CURLY or FOLD, among the 64 from `i` on."""
+    one, two = np.uint64(1), np.uint64(2)
+    found = bytes_equal(low, i, 0x5B) | bytes_equal(low, i, 0x7B)
+    if _between(low, i, 0x80, 0xFF):
+        found |= bytes_equal(low, i, 0xC4) & bytes_equal(low, i + one, 0xB0)
+        found |= bytes_equal(low, i, 0xE2) & bytes_equal(low, i + one, 0x84) & bytes_equal(low, i + two, 0xAA)
+    return found
+
+
+@kernel(inline="always")
+def _candidates(low: U8, i: Int, anchors: I64) -> Int:
+    """Return the mask of the bytes, among the 64 from `i` on, whose phrase may be there: two of its letters are."""
+    found = np.uint64(0)
     for k in range(len(anchors)):
-        one, two = low[anchors[k, 0] :], low[anchors[k, 2] :]
-        x, y = np.uint8(anchors[k, 1]), np.uint8(anchors[k, 3])
-        for i in range(n):
-            marks[i] |= np.uint8(PHRASE) if (one[i] == x) & (two[i] == y) else np.uint8(0)
+        first = bytes_equal(low, i + np.uint64(anchors[k, 0]), anchors[k, 1])
+        found |= first & bytes_equal(low, i + np.uint64(anchors[k, 2]), anchors[k, 3])
+    return found
+
+
+@kernel(_nrt=False)
+def _flags(low: U8, i: Int, held: Int, candidates: Int, phrases: Phrases) -> int:
+    """Return the flags of the bytes low[i + k], for each bit k of the masks `held` and `candidates`."""
+    flags = int(np.int64(0))
+    while held:
+        c = low[i + lowest_bit(held)]
+        flags |= BRACKET if c == 0x5B else CURLY if c == 0x7B else FOLD
+        held &= held - np.uint64(1)
+    while candidates:
+        at: Int = np.int64(i + lowest_bit(candidates))
+        flags |= phrases_at(low, at, len(low), phrases)
+        candidates &= candidates - np.uint64(1)
+    return flags
 
 
 @kernel(_nrt=False)

@@ -37,6 +37,7 @@ from .columns import KINDS, check_kinds, check_taken, convert, infer
 from .inner import Inner
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+BLOCK = B.MAX_BYTES  # bytes per read: a whole batch, since each batch costs some milliseconds, however small it is
 HEAD = 4_096  # bytes at the start, which show how the file is written
 BAD_LINES = 1_024  # the kernel returns after so many bad lines
 
@@ -90,7 +91,7 @@ class Jsonl(LimitedReader):
         trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None)
         sources: set[str] = set()
         with open_at(piece) as stream:
-            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes, BLOCK):
                 if block.start == piece.start:
                     trust.remedy = _remedy(bytes(block.data[: min(HEAD, block.stop)]), self.text)
                 for found in self._scan(block):
@@ -113,7 +114,7 @@ class Jsonl(LimitedReader):
         """Yield only the documents at these positions, ascending; other lines are not parsed."""
         sources: set[str] = set()
         with open_at(piece) as stream:
-            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes, BLOCK):
                 ends = np.array([block.start, block.start + block.stop], np.uint64)
                 own = positions[slice(*np.searchsorted(positions, ends))].astype(np.int64) - block.start
                 for first in range(0, len(own), B.MAX_ROWS):

@@ -1,4 +1,6 @@
-"""Cut text into words by a state machine from `patterns.py`: one table look-up per character.
+"""Cut text into words as a pattern does: 64 bytes at a time (`word_masks.py`), or else by a state machine.
+
+The machine, from `patterns.py`, does one table look-up per character.
 
 The classes of characters (letter, mark, number, space) are those of `tiktoken`'s own regex engine, so that both use the
 same version of Unicode. For the versions of `tiktoken` named in `engine.txt`, the classes are read from this file,
@@ -18,16 +20,21 @@ import numpy as np
 import numpy.typing as npt
 import tiktoken
 
+from dataprep.unicode.byte_masks import WIDTH, lowest_bit, n_bits
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, Int, code_point
 
-from .patterns import SPECIAL, lines_of, machine_name
+from .patterns import CLASSES, SPECIAL, lines_of, machine_name
+from .word_masks import MaskRule, mask_rule, word_starts
 
-CLASSES = "aslveASLVExMN_wno'/$"
 ALSO_MEANT = {"a": "slve", "A": "SLVE", "o": "'/"}  # a class in a line covers these too, unless the line names them
 END = len(CLASSES) - 1
 BEGIN = 0  # the state before the first character of a text
 STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back (two bits); whether a cut is set
+
+
+SHORT, LONG = 64, 1 << 12  # bytes that the machine reads at a time, if masks find most words, and otherwise
+FLAT = 8  # ends that are written without a branch
 
 
 class Machine(NamedTuple):
@@ -37,17 +44,19 @@ class Machine(NamedTuple):
         classes: uint8[0x110000], the class of every code point.
         moves: uint16[states * 32], for each state * 32 + class of the next character: the new state, and whether to set
             a cut, or to remove up to three.
+        rule: how most words are found by masks, see `word_masks.py`.
     """
 
     classes: U8  # the class of every code point, uint8[0x110000]
     moves: U16  # the move for each state times 32 plus class, uint16[states * 32]
+    rule: MaskRule
 
 
 @cache
 def machine_of(pattern: str) -> Machine | None:
     """Return the state machine that cuts text as the regular expression `pattern` does; None if there is none."""
     found = machine_name(pattern)
-    return None if found is None else Machine(_classes(found[0]), _moves(*found))
+    return None if found is None else Machine(_classes(found[0]), _moves(*found), mask_rule(*found))
 
 
 @cache
@@ -131,36 +140,67 @@ def _row(move: Int) -> Int:
     return np.uint64(move) & np.uint64(0xFFE0)
 
 
-@kernel
-def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
-    """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
+@kernel(_nrt=False)
+def cut_words(data: U8, i: Int, stop: Int, machine: Machine, ends: I64) -> tuple[Int, Int]:
+    """Write the ends of the words of a text to `ends`, as many as fit; return where to go on, and their number.
 
-    - move: the last number taken from `machine.moves` (BEGIN at the text's first byte).
-    - ends, k: the ends of the words so far are ends[:k].
-
-    Returns the new values of i, move and k, with which the next call continues, and the number of ends that are final:
-    until the text has ended, the last two may be removed again.
+    - i: where the text begins, or where an earlier call stopped.
+    - stop: where the text ends.
+    - ends: at least 4 * WIDTH places.
     """
-    classes, moves = machine.classes, machine.moves
-    i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)
-    move = np.uint64(move)
+    k, most, rule, width = np.uint64(0), np.uint64(len(ends) - 2 * WIDTH), machine.rule, np.uint64(WIDTH)
+    i, stop = np.uint64(i), np.uint64(stop)
     while i < stop and k < most:
-        b = np.uint64(data[i])
-        if b < np.uint64(0x80):
-            size = np.uint64(1)
-            kind = classes[b]
-        else:
-            c, n = code_point(data, np.int64(i))
-            kind, size = classes[np.uint64(c)], np.uint64(n)
-        move = np.uint64(moves[_row(move) | np.uint64(kind)])
-        k -= move & np.uint64(BACK)
-        ends[k] = i
-        k += (move >> np.uint64(2)) & np.uint64(1)
-        i += size
-    n = np.int64(k)
-    done = n - 2
-    if i == stop:  # the end of the text may take back cuts
-        n -= np.int64(moves[_row(move) | np.uint64(END)] & BACK)
-        ends[n] = np.int64(stop)
-        done = n + 1
-    return np.int64(i), np.int64(move), n, done
+        if rule.white and i + width <= np.uint64(len(data)):
+            starts = word_starts(data, i, min(stop - i, width), machine.classes, rule)
+            if starts:
+                k = _write(ends, k, i, starts)
+                i = np.uint64(ends[k - np.uint64(1)])
+                continue
+        i, k = _cut_by_machine(data, i, stop, machine, ends, k)
+    return np.int64(i), np.int64(k)
+
+
+@kernel(inline="always")
+def _write(ends: I64, k: Int, i: Int, bits: Int) -> Int:
+    """Write the offset of each bit of a mask, from ends[k] on; return the index after them."""
+    after = k + n_bits(bits)
+    while bits:
+        for u in range(FLAT):
+            ends[k + np.uint64(u)] = np.int64(i + lowest_bit(bits))
+            bits &= bits - np.uint64(1)
+        k += np.uint64(FLAT)
+    return after
+
+
+@kernel(_nrt=False)
+def _cut_by_machine(data: U8, i: Int, stop: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int]:
+    """Write ends of words from the beginning of a word on, as `cut_words`, but reading character by character.
+
+    The last two cuts may be removed again until the text has ended.
+    """
+    classes, moves, most, first = machine.classes, machine.moves, np.uint64(len(ends) - 1), k
+    piece = np.uint64(SHORT if machine.rule.white else LONG)
+    move, until = np.uint64(BEGIN), min(stop, i + piece)
+    while True:
+        while i < until and k < most:
+            b = np.uint64(data[i])
+            if b < np.uint64(0x80):
+                size = np.uint64(1)
+                kind = classes[b]
+            else:
+                c, n = code_point(data, np.int64(i))
+                kind, size = classes[np.uint64(c)], np.uint64(n)
+            move = np.uint64(moves[_row(move) | np.uint64(kind)])
+            k -= move & np.uint64(BACK)
+            ends[k] = i
+            k += (move >> np.uint64(2)) & np.uint64(1)
+            i += size
+        if i >= stop:  # the end of the text may take back cuts
+            k -= np.uint64(moves[_row(move) | np.uint64(END)] & BACK)
+            ends[k] = np.int64(stop)
+            return stop, k + np.uint64(1)
+        if k > first + np.uint64(2):
+            k -= np.uint64(2)
+            return np.uint64(ends[k - np.uint64(1)]), k
+        until = min(stop, until + piece)

@@ -21,7 +21,8 @@ from tokenizers import decoders, models
 
 from dataprep.errors import PlanError
 
-from .formats import Pair, pre_tokenizer, to_chars
+from .apply_merges import n_tokens, rules_of
+from .formats import Pair, is_spelled, pre_tokenizer, to_bytes, to_chars
 from .special import EOT
 
 # Letters, marks, numbers, signs, blanks, controls, private and unassigned characters, each alone and before a letter.
@@ -52,8 +53,7 @@ def check_agreement(
     if EOT not in special:
         msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
         raise PlanError(msg)
-    words = special.keys() & {to_chars(t) for t in vocab}
-    words |= {name for name in special if name.encode() in vocab}
+    words = {name for name in special if name.encode() in vocab or (is_spelled(name) and to_bytes(name) in vocab)}
     if words:
         msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
         raise PlanError(msg)
@@ -100,19 +100,30 @@ def check_pattern(pattern: str) -> None:
 def _unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[bytes]:
     """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
 
-    With such tokens, `tiktoken` and `tokenizers` would encode some texts differently from each other.
+    With such tokens, `tiktoken` and `tokenizers` would encode some texts differently from each other. The rules are
+    applied by the kernel that encodes texts, or by `tokenizers` if the ids are too large for it.
     """
-    chars = {to_chars(t): i for t, i in vocab.items()}
-    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
-    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
+    made = [a + b for a, b in merges]
+    lacking = [a + b for a, b in merges if a not in vocab or b not in vocab]
+    if lacking:
+        return lacking
+    rules = rules_of(vocab, merges)
+    if rules is None:
+        chars = {to_chars(t): i for t, i in vocab.items()}
+        model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
+        return [token for token in made if len(model.tokenize(to_chars(token))) != 1]
+    ends = np.cumsum([len(token) for token in made], dtype=np.int64)
+    counts = n_tokens(np.frombuffer(b"".join(made), np.uint8), ends, rules)
+    return [made[i] for i in np.flatnonzero(counts != 1)]
 
 
 def engine_of(
     vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int], pattern: str
 ) -> tokenizers.Tokenizer:
     """Return a vocabulary as a `tokenizers.Tokenizer`; the parameters are those of `Tokenizer`."""
-    ids = {to_chars(t): i for t, i in vocab.items()} | dict(special)  # else they would get new ids
-    tok = tokenizers.Tokenizer(models.BPE(ids, [(to_chars(a), to_chars(b)) for a, b in merges]))
+    chars = {t: to_chars(t) for t in vocab}
+    ids = {chars[t]: i for t, i in vocab.items()} | dict(special)  # else they would get new ids
+    tok = tokenizers.Tokenizer(models.BPE(ids, [(chars[a], chars[b]) for a, b in merges]))
     tok.pre_tokenizer = pre_tokenizer(pattern)
     tok.decoder = decoders.ByteLevel()
     tok.add_special_tokens([name for name, _ in sorted(special.items(), key=lambda item: item[1])])

@@ -44,12 +44,17 @@ BYTE_OF = {c: b for b, c in CHAR_OF.items()}
 
 def to_chars(token: bytes) -> str:
     """Return a token as it is spelled in `tokenizer.json` and `merges.txt`: one printable character per byte."""
-    return "".join(map(CHAR_OF.__getitem__, token))
+    return token.decode("latin-1").translate(CHAR_OF)
 
 
 def to_bytes(token: str) -> bytes:
     """Return the bytes of a token that is spelled as in `tokenizer.json`."""
     return bytes(map(BYTE_OF.__getitem__, token))
+
+
+def is_spelled(token: str) -> bool:
+    """Return whether a string spells bytes as in `tokenizer.json`, so that `to_bytes` accepts it."""
+    return BYTE_OF.keys() >= set(token)
 
 
 def transformers_config(special: Mapping[str, int], more: Mapping[str, Any] | None = None) -> bytes:
@@ -108,7 +113,7 @@ def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair]
     with files.open_read(merges) as f:
         lines = f.read().decode("utf-8").splitlines()
     pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
-    special = {t: i for t, i in ids.items() if t == EOT or not BYTE_OF.keys() >= set(t)}
+    special = {t: i for t, i in ids.items() if t == EOT or not is_spelled(t)}
     tokens = {to_bytes(t): i for t, i in ids.items() if t not in special}
     return tokens, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special
 

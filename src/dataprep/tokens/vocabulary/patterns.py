@@ -65,6 +65,8 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
     return _NUMBER.sub(lambda _: space + DIGITS[digits], regex)
 
 
+CLASSES = "aslveASLVExMN_wno'/$"
+
 # A machine has a line per state: the classes of characters that continue the word, each with the next state. Any other
 # character ends the word and begins another, in the state that `first` names for its class.
 # Classes: a letter, M mark, N number, _ space, w other white space, n line end, o anything else, ' apostrophe, / slash;
