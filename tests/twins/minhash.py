@@ -35,3 +35,8 @@ def near_duplicates(
 def by_top_byte(keys: list[list[int]], has: list[int], first: int) -> list[list[list[tuple[int, int]]]]:
     """The keys of each band, with the rows of their documents, by the top byte of the key."""
     return [[[(band[j], first + j) for j in has if band[j] >> 56 == top] for top in range(256)] for band in keys]
+
+
+def payloads(own: list[int], contents: list[list[int]], keys: list[list[int]]) -> list[list[int]]:
+    """The keys of some documents, one per band, each followed by the document's contents."""
+    return [[*(band[d] for band in keys), *contents[d]] for d in own]

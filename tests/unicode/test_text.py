@@ -15,11 +15,13 @@ import twins.text
 import twins.words
 from dataprep.core.model import batch as B
 from dataprep.unicode import hashes as H
+from dataprep.unicode import shingle_sets as SS
 from dataprep.unicode import shingles as S
 from dataprep.unicode import tables
 from dataprep.unicode import text as T
 from dataprep.unicode import word_hashes as WH
 from dataprep.unicode import words as W
+from dataprep.unicode.shingle_sets import shingle_sets
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 SAME_UNICODE = unicodedata.unidata_version == tables.VERSION
@@ -84,7 +86,7 @@ def test_lower_case_is_that_of_python() -> None:
 @given(st.lists(TEXTS, max_size=5), st.sampled_from(["word", "char"]), st.integers(1, 6), st.sampled_from(W.SPLITS))
 def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int, split: str) -> None:
     """As many distinct hashes as distinct shingles, and as many in common between any two texts."""
-    found = [set(h.tolist()) for h in cut(*H.distinct(*S.shingles(*column(texts), unit, n, split)))]
+    found = [set(h.tolist()) for h in cut(*S.shingles(*column(texts), unit, n, split))]
     expected = [twins.text.shingle_set(t, unit, n, split) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     for f, e in zip(found, expected, strict=True):
@@ -119,6 +121,18 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
     assert len(np.unique(hashes)) == len(texts)
 
 
+def test_texts_of_very_short_words_have_room() -> None:
+    """More words than there is room for at first, of one byte and of three; each has the hash that it has alone."""
+    short = [chr(97 + i % 26) for i in range(20_000)]
+    chinese = [chr(0x4E00 + i % 500) for i in range(20_000)]
+    texts = [" ".join(short), "".join(chinese), "one more"]
+    ends, hashes = WH.words(*column(texts))
+    alone = [WH.words(*column([word]))[1][0] for word in (*short[:26], *chinese[:500])]
+    wanted = [*(alone[i % 26] for i in range(20_000)), *(alone[26 + i % 500] for i in range(20_000))]
+    assert ends.tolist() == [0, 20_000, 40_000, 40_002]
+    assert hashes[:40_000].tolist() == wanted
+
+
 def test_shingle_hash_is_that_of_the_kernel() -> None:
     """The public hash of a shingle's bytes is the low half of the kernel's."""
     words = twins.words.words("The quick, brown fox jumps over the lazy dog")
@@ -126,3 +140,37 @@ def test_shingle_hash_is_that_of_the_kernel() -> None:
     shingles = [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
     assert [S.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
     assert S.shingle_hash("") == 0
+
+
+def items_of(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Hashes of the words of documents, some long, some of few words: offsets, and hashes."""
+    random = np.random.default_rng(seed)
+    sizes = [0, 1, 3, 0, *random.integers(0, 60, 20), *random.integers(500, 5000, 3), 0]
+    kinds = [int(k) for k in random.choice([1, 2, 5, 40, 300, 1 << 40], len(sizes))]
+    items = [random.integers(0, k, size).astype(np.uint64) for k, size in zip(kinds, sizes, strict=True)]
+    return np.append(0, np.cumsum(sizes)), np.concatenate(items)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 13])
+@pytest.mark.parametrize("least", [1, 2, 30])
+def test_sets_of_shingles_are_those_of_the_twin(n: int, least: int) -> None:
+    """Distinct, in order of first occurrence, of documents with many repeats, with few and with none."""
+    for seed in range(3):
+        ends, items = items_of(1000 * n + seed)
+        every = cut(*H.shingle_hashes(ends, items, n))
+        wanted = [list(dict.fromkeys(own.tolist())) if len(own) >= least else [] for own in every]
+        found = shingle_sets(ends, items, n, least)
+        assert [own.tolist() for own in cut(*found)] == wanted
+        assert len(found[1]) == sum(map(len, wanted))
+
+
+def test_hashes_that_share_a_bit_are_told_apart() -> None:
+    """All hashes set one bit of a bitmap, and take one slot of the table: the result is the same."""
+    hashes = np.array([1, 2, 1, 3, 2, 1, 4], np.uint64) << np.uint64(58)
+    once, twice, suspects = np.ones(1, np.uint64), np.ones(1, np.uint64), np.empty(8, np.int64)
+    n = SS._suspects(hashes, once, twice, suspects)
+    assert suspects[:n].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    n = SS._repeats(hashes, suspects[:n], np.empty(16, np.int64))
+    assert suspects[:n].tolist() == [2, 4, 5]
+    SS._remove(hashes, suspects[:n])
+    assert (hashes[:4] >> np.uint64(58)).tolist() == [1, 2, 3, 4]

@@ -75,40 +75,6 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     return starts, out
 
 
-@kernel
-def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
-    """Return every document's distinct hashes in order of first occurrence.
-
-    - starts: int64[n + 1], offsets of each document's hashes in `hashes`.
-
-    Returns (new offsets, int64[n + 1]; distinct hashes, uint64).
-    """
-    n = len(starts) - 1
-    longest = 1
-    for d in range(n):
-        longest = max(longest, starts[d + 1] - starts[d])
-    slots = 4
-    while slots < 2 * longest:
-        slots *= 2
-    seen, stamp = np.empty(slots, np.uint64), np.zeros(slots, np.int64)
-    ends, out = np.zeros(n + 1, np.int64), np.empty(starts[n] - starts[0], np.uint64)
-    k = 0
-    for d in range(n):
-        mask = np.uint64(3)  # as many slots as this document needs, so that short ones stay in the cache
-        while np.int64(mask) + 1 < 2 * (starts[d + 1] - starts[d]):
-            mask = mask * np.uint64(2) + np.uint64(1)
-        for j in range(starts[d], starts[d + 1]):
-            h = hashes[j]
-            slot = h & mask
-            while stamp[slot] == d + 1 and seen[slot] != h:
-                slot = (slot + np.uint64(1)) & mask
-            if stamp[slot] != d + 1:
-                stamp[slot], seen[slot], out[k] = d + 1, h, h
-                k += 1
-        ends[d + 1] = k
-    return ends, out[:k]
-
-
 NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one before
 
 

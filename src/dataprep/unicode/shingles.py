@@ -16,6 +16,7 @@ from . import text as T
 from .canonical import canonical
 from .hashes import char_hashes, normal_form, shingle_hashes
 from .kernel import kernel, read_only
+from .shingle_sets import shingle_sets
 from .text import I64, U8, U32, U64
 from .word_hashes import words
 from .words import SPLITS
@@ -125,20 +126,24 @@ def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tup
 
 
 def shingles(
-    offsets: I64, data: U8, unit: str, n: int, word_split: str = "unicode", normalize: tuple[str, ...] | None = None
-) -> tuple[I64, U64]:
-    """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
+    offsets: I64, data: U8, unit: str, n: int, word_split: str = "unicode", normalize: tuple[str, ...] | None = None,
+    least: int = 1,
+) -> tuple[I64, U64]:  # fmt: skip
+    """Return the distinct hashes of the runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
+
+    They are in order of first occurrence.
 
     - unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`).
     - word_split: the rule for splitting words, one of words.SPLITS.
     - normalize: the differences to ignore, as `differences` returns them; None: the default for the unit.
+    - least: texts with fewer runs, counted with repeats, get none.
     """
     offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, word_split))
     if unit == "word":
         ends, items = words(offsets, data, word_split)
     else:
         ends, items = char_hashes(*normal_form(offsets, data, "lower"))
-    return shingle_hashes(ends, items, n)
+    return shingle_sets(ends, items, n, least)
 
 
 def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:

@@ -18,6 +18,7 @@ from .word_bounds import CHANGED, LEAST, WordBounds, WordRule, empty_bounds, fin
 from .words import lower_point
 
 WORDS = 1024  # whose bounds are found before they are hashed, so that they stay in the cache
+USUAL = 5  # bytes per word, for which there is room at first
 FACTOR = 0x9E3779B97F4A7C15
 HIGH = 0x8080808080808080
 
@@ -92,41 +93,65 @@ def _changed(data: U8, begin: Int, a: Int, b: Int, stop: Int, table: U32, classe
 
 @kernel(_nrt=False)
 def _hash_words(data: U8, begin: Int, stop: Int, found: WordBounds, n: Int, table: U32, classes: U16, out: U64) -> None:
-    """Write the hashes of the first `n` words of `found`, of the text data[begin:stop], to `out`."""
-    eight, sixteen = np.uint64(8), np.uint64(16)
+    """Write the hashes of the first `n` words of `found`, of the text data[begin:stop], to `out`.
+
+    The bytes of most words, those of up to 16 bytes, are read first, and then hashed by vector instructions. The bounds
+    in `found` are overwritten with these bytes. `out` has 2 n places; the second half is scratch space.
+    """
+    zero, eight, sixteen = np.uint64(0), np.uint64(8), np.uint64(16)
+    n_others = 0
     for j in range(n):
         a, b = found.starts[j], found.ends[j]
-        size = b - a
-        if size <= sixteen and b >= eight:  # without a branch, since words of all lengths follow each other
-            y = _lower(eight_bytes(data, b - eight)) >> ((np.uint64(0) - size) * eight & np.uint64(63))
-            x = _mixed(np.uint64(0), _lower(eight_bytes(data, a if size > eight else b - eight)))
-            out[j] = (x if size > eight else np.uint64(0)) ^ y
-        elif a >= np.uint64(CHANGED):
-            out[j] = _changed(data, begin, a ^ np.uint64(CHANGED), b, stop, table, classes)
+        if b - a <= sixteen and b >= eight:
+            out[j], found.starts[j] = eight_bytes(data, b - eight), eight_bytes(data, min(a, b - eight))
+            found.ends[j] = b - a
         else:
-            out[j] = _long(data, a, b)
+            out[n + n_others] = j
+            n_others += 1
     for j in range(n):
-        out[j] = mix64(out[j])
+        size = found.ends[j]
+        y = _lower(out[j]) >> ((zero - size) * eight & np.uint64(63))
+        x = _mixed(zero, _lower(found.starts[j]))
+        out[j] = mix64((x if size > eight else zero) ^ y)
+    for k in range(n_others):
+        j = int(out[n + k])
+        a, b = found.starts[j], found.ends[j]
+        if a >= np.uint64(CHANGED):
+            out[j] = mix64(_changed(data, begin, a ^ np.uint64(CHANGED), b, stop, table, classes))
+        else:
+            out[j] = mix64(_long(data, a, b))
 
 
-@kernel(_nrt=False)
-def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16, found: WordBounds, ends: I64, out: U64) -> int:
-    """Write the hash of every word of every text to `out`, and where those of each text end to `ends`; return how many.
+@kernel
+def word_hashes(offsets: I64, data: U8, rule: WordRule, classes: U16, found: WordBounds) -> tuple[I64, U64]:
+    """Return the hash of every word of every text: (offsets int64[n + 1], hashes uint64[words]).
 
     - classes: `text.classes()`.
     - found: the result of `empty_bounds`.
-    - ends: int64[n + 1], zeros. `out`: as many uint64 as there may be words.
     """
     k: Int = 0
-    for d in range(len(offsets) - 1):
+    n_texts, most = len(offsets) - 1, len(found.starts)
+    ends, out = np.zeros(n_texts + 1, np.int64), np.empty((offsets[-1] - offsets[0]) // USUAL + 2 * most, np.uint64)
+    for d in range(n_texts):
         i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
         begin = i
         while i < stop:
+            if len(out) - k < 2 * most:
+                out = _twice(out, k)
             i, n = find_words(data, begin, i, stop, rule, found)
             _hash_words(data, np.int64(begin), np.int64(stop), found, np.int64(n), rule.table, classes, out[k:])
             k += np.int64(n)
         ends[d + 1] = k
-    return int(k)
+    return ends, out[:k]
+
+
+@kernel
+def _twice(values: U64, n: int) -> U64:
+    """Return an array of twice the length, with the first `n` values."""
+    out = np.empty(2 * len(values), np.uint64)
+    for j in range(n):
+        out[j] = values[j]
+    return out
 
 
 def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
@@ -134,7 +159,6 @@ def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
 
     - split: one of `words.SPLITS`.
     """
-    ends = np.zeros(len(offsets), np.int64)
-    out = np.empty((offsets[-1] - offsets[0]) * 2 // 3 + len(offsets), np.uint64)
-    n = word_hashes(*read_only(offsets, data), word_rule(split), T.classes(), empty_bounds(WORDS + LEAST), ends, out)
-    return ends, out[:n]
+    rule, found = word_rule(split), empty_bounds(WORDS + LEAST)
+    hashes: tuple[I64, U64] = word_hashes(*read_only(offsets, data), rule, T.classes(), found)
+    return hashes

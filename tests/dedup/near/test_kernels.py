@@ -99,6 +99,28 @@ def test_members_that_two_sets_share():
         assert size == max(4, 1 << (2 * n - 1).bit_length())
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sets_that_are_equal_at_their_ends(seed):
+    """Members that two sets share, of sets that differ at the front, in the middle, at the end, a little and much."""
+    rng = random.Random(seed)
+    table = S.SetTable(np.zeros(256, np.uint64), np.zeros(256, np.int32), np.empty(1, np.uint64))
+    for stamp in range(1, 400):
+        own = rng.sample(range(1000), rng.randrange(1, 60))
+        theirs, entered = own, False
+        for _ in range(3):
+            for _ in range(rng.choice([0, 1, 1, 4])):
+                at, new = rng.randrange(len(theirs) + 1), rng.sample(range(1000), rng.choice([0, 1, 9]))
+                theirs = list(dict.fromkeys([*theirs[:at], *new, *theirs[at + rng.choice([0, 1, 9]) :]])) or own
+            n = len({*own} & {*theirs})
+            head, tail = S.equal_ends(u64(own), u64(theirs))
+            assert own[:head] == theirs[:head]
+            assert own[len(own) - tail :] == theirs[len(theirs) - tail :]
+            assert head + tail == len(own) or own[head] != (*theirs, -1)[head] or head + tail == len(theirs)
+            for least in (0, n, n + 1):
+                found, entered = S.n_shared(u64(own), u64(theirs), least, table, stamp, entered)
+                assert found == (n if least <= n else -1)
+
+
 def test_bitmaps():
     """One bit per member; of two lengths the longer one is folded; more bits that are missing than allowed are told."""
     rng = random.Random(2)

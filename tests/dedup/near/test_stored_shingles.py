@@ -10,6 +10,7 @@ import pytest
 
 import dataprep as dp
 import laws
+import twins.minhash
 from dataprep.core.model import batch as B
 from dataprep.core.model.part import Part
 from dataprep.dedup.minhash import MinHash
@@ -82,7 +83,7 @@ def test_a_damaged_file_is_not_used(docs, tmp_path, picked):
     out = tmp_path / "torn"
     with pytest.raises(KeyboardInterrupt):
         MinHash().fit(docs, laws.Stops(at="MinHash: match"), str(out))
-    stored = sorted(path for path in (out / "shingles").iterdir() if path.suffix != ".json")
+    stored = sorted(path for path in (out / stored_shingles.SHINGLES).iterdir() if path.suffix != ".json")
     assert len(stored) == len(docs.parts) > 3
     stored[0].write_bytes(bytes(stored[0].stat().st_size))
     stored[1].write_bytes(b"")
@@ -98,7 +99,7 @@ def test_a_share_is_never_exceeded(docs, tmp_path, monkeypatch):
     monkeypatch.setattr(stored_shingles, "STORED_BYTES", 50_000)
     with pytest.raises(KeyboardInterrupt):
         MinHash().fit(docs, laws.Stops(at="MinHash: match"), str(tmp_path))
-    stored = [path for path in (tmp_path / "shingles").iterdir() if path.suffix != ".json"]
+    stored = [path for path in (tmp_path / stored_shingles.SHINGLES).iterdir() if path.suffix != ".json"]
     found = [stored_shingles.StoredShingles.found(str(path)) for path in stored]
     assert sum(one.n_docs for one in found) > 0
     assert 5_000 < sum(path.stat().st_size for path in stored) < 50_000 + len(stored) * 1_000
@@ -114,7 +115,20 @@ def test_the_stored_shingles_are_those_of_the_texts(tmp_path):
         writer = stored_shingles.ShingleWriter(sketch, spill, 1 << 20)
         keys = [writer.keys(batch)[1] for batch in batches]
     found = list(stored_shingles.StoredShingles(url, 8).of(np.array([0, 3, 4, 5, 7]), sketch))
-    for rows, batch, (starts, hashes, of_rows), of_all in zip(([0, 3], [0, 1, 3]), batches, found, keys, strict=True):
-        wanted = sketch.contents(batch.take(rows))
-        assert [a.tolist() for a in (starts, hashes, of_rows)] == [a.tolist() for a in wanted]
-        assert of_rows.tolist() == of_all[:, rows].tolist()
+    for rows, batch, (own, stored), of_all in zip(([0, 3], [0, 1, 3]), batches, found, keys, strict=True):
+        assert own.tolist() == rows
+        assert [a.tolist() for a in stored] == [a.tolist() for a in sketch.contents(batch)]
+        assert stored[2].tolist() == of_all.tolist()
+
+
+@pytest.mark.parametrize("n_keys", [1, 3])
+def test_payloads_are_keys_and_contents(n_keys):
+    """Of some rows of a batch: their keys, then their contents; of no rows, nothing."""
+    starts, contents = np.array([0, 2, 2, 5]), np.arange(5, dtype=np.uint64)
+    keys = np.arange(100, 100 + 3 * n_keys, dtype=np.uint64).reshape(n_keys, 3)
+    for own in ([], [1], [0, 2], [0, 1, 2]):
+        offsets, words = gather.payloads(np.array(own, np.int64), starts, contents, keys)
+        every = [contents[starts[d] : starts[d + 1]].tolist() for d in range(3)]
+        wanted = twins.minhash.payloads(own, every, keys.tolist())
+        assert offsets.tolist() == np.append(0, np.cumsum([len(one) for one in wanted])).astype(int).tolist()
+        assert words.tolist() == [word for one in wanted for word in one]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,8 +128,8 @@ class SplitSections(Pass[int]):
         """Write the sections of section number `item` of `found` to `url`."""
         first, last = self.split.cuts(item)
         with spill_to(url, self.split.width * (last - first)) as spill:
-            for rows, words in self._blocks(item):
-                spill.write(in_sections(self.sections_of(rows, item), rows, words, last - first))
+            for rows, payloads in self._blocks(item):
+                spill.write(in_sections(self.sections_of(rows, item), rows, payloads, last - first))
         return {}
 
     def sections_of(self, rows: Any, item: int) -> npt.NDArray[Any]:
@@ -151,27 +151,34 @@ class SplitSections(Pass[int]):
                     ends = np.append(0, np.cumsum(8 * rows["words"]))
                     cuts = np.flatnonzero(np.diff(ends[1:] // MERGE_BYTES)) + 1
                     for low, high in itertools.pairwise([0, *cuts.tolist(), len(rows)]):
-                        payloads = spill.bytes(start + int(ends[low]), start + int(ends[high]))
-                        yield rows[low:high], payloads.view(np.uint64)
+                        words = spill.bytes(start + int(ends[low]), start + int(ends[high])).view(np.uint64)
+                        yield rows[low:high], payloads_of(words, rows["words"][low:high])
 
 
-def in_sections(numbers: Any, rows: Any, words: Any, n: int) -> list[Any]:
+def in_sections(numbers: Any, rows: Any, payloads: Sequence[Any] | None, n: int) -> list[Any]:
     """Return `n` sections of rows; with payloads, the rows and the payloads of every section in turn.
 
     - numbers: the number of each row's section.
-    - words: the payloads of all rows, uint64, as in `SplitSections`; None if rows have none.
+    - payloads: the payload of each row, uint64; None if rows have none.
     """
     order = np.argsort(numbers, kind="stable")
     cuts = np.append(0, np.cumsum(np.bincount(numbers, minlength=n)))
-    if words is None:
+    if payloads is None:
         return [Divided(rows.take(order), cuts)]
-    starts = np.append(0, np.cumsum(rows["words"]))
     sections = []
     for low, high in itertools.pairwise(cuts.tolist()):
         own = order[low:high]
-        payloads = [words[starts[r] : starts[r + 1]] for r in own.tolist()]
-        sections += [rows.take(own), np.concatenate(payloads) if payloads else words[:0]]
+        sections += [rows.take(own), np.concatenate([np.zeros(0, np.uint64), *(payloads[r] for r in own.tolist())])]
     return sections
+
+
+def payloads_of(words: Any, sizes: Any) -> list[Any]:
+    """Return the payload of each row, as views of `words`, in which they follow each other.
+
+    - sizes: the number of words of each payload, int64[n].
+    """
+    ends = np.cumsum(sizes)
+    return [words[start:end] for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
 
 
 def merged(

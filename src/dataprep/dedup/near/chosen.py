@@ -16,8 +16,9 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError, require
 from dataprep.lazy import compute as pc
-from dataprep.unicode.hashes import mix64, normal_form, shingle_hashes
+from dataprep.unicode.hashes import mix64, normal_form
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.shingle_sets import shingle_sets
 from dataprep.unicode.shingles import simplified
 from dataprep.unicode.text import I64, U8, U64
 
@@ -110,16 +111,16 @@ class ChosenShingles(Shingles):
         """Return the compared part of each document, as text."""
         return without(joined([values(batch, name) for name in self.chosen], "\n"), self.ignore)
 
-    def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
-        """Return the shingles of each text as hashes: offsets int64[n + 1], hashes uint64."""
+    def units(self, texts: pa.LargeStringArray, least: int = 1) -> tuple[I64, U64]:
+        """Return the distinct shingles of each text, as `Shingles.units` does."""
         if self.tokens is None:
-            return super().units(texts)
+            return super().units(texts, least)
         names = self.normalize or ()
         offsets, data = simplified(*B.buffers(texts), self.unit, names)
         if "space" in names:
             offsets, data = normal_form(offsets, data, "lower" if "case" in names else "space")
         ends, ids = self.tokens.ids(as_array(offsets, data))
-        return shingle_hashes(ends, hashed(ids), self.ngram)
+        return shingle_sets(ends, hashed(ids), self.ngram, least)
 
 
 def as_array(offsets: I64, data: U8) -> pa.LargeStringArray:

@@ -16,7 +16,7 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
 from .kept_index import MOST, KeptIndex, allowance, candidates, enter, slots_of
-from .similarity import I32, MatchRule, SetTable, draw, enter_set, equal, lack, n_words, needed, shared
+from .similarity import I32, MatchRule, SetTable, draw, equal, lack, n_shared, n_words, needed
 
 F32: TypeAlias = npt.NDArray[np.float32]
 OPEN, KEPT, DROPPED = 0, 1, 2  # states of a document
@@ -110,8 +110,7 @@ def first_match(
     - own: the contents of the document.
     - bits: the bitmap of these contents.
     - rule: the rule that decides whether two documents are similar enough.
-    - table: as in `enter_set`.
-    - stamp: as in `enter_set`.
+    - table, stamp: as in `n_shared`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:
@@ -124,10 +123,7 @@ def first_match(
             least = needed(rule, len(own), len(theirs))
             if lack(bits, index.bits[index.drawn[other] : index.drawn[other + 1]], len(own) - least):
                 continue
-            if not entered:
-                enter_set(own, table, stamp)
-                entered = True
-            common = shared(theirs, len(own), least, table, stamp)
+            common, entered = n_shared(own, theirs, least, table, stamp, entered)
             value = common / (len(own) if rule.contained else len(own) + len(theirs) - common)
         if value >= 0:
             best, similarity = other, value

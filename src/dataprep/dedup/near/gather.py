@@ -4,6 +4,8 @@ Shingles that were stored when the text was hashed are reused (`stored_shingles.
 read a second time; in JSON Lines files, only the lines of candidates are parsed. The partition of a candidate is chosen
 by the first document of its connected component (documents joined by shared keys), so a component is in one partition.
 The number of partitions depends on the size of the candidates, never on workers or memory.
+
+Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model.part import Part
-from dataprep.core.run.merge import MergeSections, SplitSections, in_sections
+from dataprep.core.run.merge import MergeSections, SplitSections, in_sections, payloads_of
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.store import files, receipts
 from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to
+from dataprep.unicode.kernel import kernel, read_only
 from dataprep.unicode.text import I64, U32, U64
 
 from .components import CANDIDATE, FindComponents
@@ -104,15 +107,15 @@ class GatherCandidates(Pass[Part]):
         stored = self._stored(part.number)
         n = int(np.searchsorted(candidates["doc"], stored.n_docs))
         ranks, done = _ranks(base, keep, ids[:n], unreadable), 0
-        for found in stored.of(candidates["doc"][:n], self.sketch):
-            one = slice(done, done + len(found[0]) - 1)
-            yield _rows(part.number, partition[one], ids[one], ranks[one], found)
+        for own, found in stored.of(candidates["doc"][:n].astype(np.int64), self.sketch):
+            one = slice(done, done + len(own))
+            yield _rows(part.number, partition[one], ids[one], ranks[one], own, found)
             done = one.stop
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
         for batch in base.pick(ids[n:], columns) if n < len(ids) else ():
             one = slice(done, done + batch.num_rows)
-            contents = self.sketch.contents(batch)
-            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), contents)
+            own, found = np.arange(batch.num_rows), self.sketch.contents(batch)
+            yield _rows(part.number, partition[one], ids[one], keep.rank(batch, unreadable), own, found)
             done = one.stop
 
     def _stored(self, number: int) -> StoredShingles:
@@ -123,9 +126,10 @@ class GatherCandidates(Pass[Part]):
 
     def _sections(self, held: list[tuple[Any, Any]]) -> list[npt.NDArray[Any]]:
         """Return the headers and payloads of every section in turn."""
-        headers, words = (np.concatenate(column) for column in zip(*held, strict=True))
+        headers = np.concatenate([headers for headers, _ in held])
         section = ((headers["section"].astype(np.int64) + 1) * self.sections - 1) // self.partitions
-        return in_sections(section, headers, words, self.sections)
+        every = [payload for headers, words in held for payload in payloads_of(words, headers["words"])]
+        return in_sections(section, headers, every, self.sections)
 
 
 class MergeGathered(MergeSections):
@@ -162,22 +166,39 @@ def _ranks(part: Part, keep: Keep, ids: U64, unreadable: list[str]) -> U64:
     return np.concatenate([np.zeros(0, np.uint64), *found])
 
 
-def _rows(part: int, partition: U32, ids: U64, ranks: U64, found: tuple[I64, U64, U64]) -> tuple[npt.NDArray[Any], U64]:
-    """Return the header and payload (words: keys, then contents) of every document of part number `part`.
+def _rows(
+    part: int, partition: U32, ids: U64, ranks: U64, own: I64, found: tuple[I64, U64, U64]
+) -> tuple[npt.NDArray[Any], U64]:
+    """Return the headers and payloads (words: keys, then contents) of documents of part number `part`.
 
     - partition: the number of each document's partition.
-    - found: offsets, contents and keys, as `Sketch.contents` returns them.
+    - own: their rows in the batch.
+    - found: offsets, contents and keys of the batch, as `Sketch.contents` returns them.
     """
     starts, contents, keys = found
-    bands = len(keys)
-    offsets = starts + bands * np.arange(len(starts))
-    words = np.empty(offsets[-1], np.uint64)
-    at_keys = offsets[:-1, None] + np.arange(bands)
-    words[at_keys] = keys.T
-    is_contents = np.ones(len(words), bool)
-    is_contents[at_keys] = False
-    words[is_contents] = contents
+    offsets, words = payloads(own, starts, *read_only(contents, keys))
     headers = np.empty(len(ids), HEADER)
     headers["id"], headers["rank"], headers["words"] = ids, ranks, np.diff(offsets)
     headers["part"], headers["section"] = part, partition
     return headers, words
+
+
+@kernel
+def payloads(own: I64, starts: I64, contents: U64, keys: U64) -> tuple[I64, U64]:
+    """Return the payloads (keys, then contents) of documents: offsets int64[m + 1] into words, uint64.
+
+    - own: int64[m], the rows of the documents in what follows.
+    - starts, contents, keys: the result of `Sketch.contents`.
+    """
+    bands, m = len(keys), len(own)
+    offsets = np.zeros(m + 1, np.int64)
+    for i in range(m):
+        offsets[i + 1] = offsets[i] + bands + starts[own[i] + 1] - starts[own[i]]
+    out = np.empty(offsets[m], np.uint64)
+    for i in range(m):
+        at, first = offsets[i], starts[own[i]]
+        for band in range(bands):
+            out[at + band] = keys[band, own[i]]
+        for j in range(starts[own[i] + 1] - first):
+            out[at + bands + j] = contents[first + j]
+    return offsets, out

@@ -20,6 +20,7 @@ from dataprep.unicode.text import U64, Int
 
 I32: TypeAlias = npt.NDArray[np.int32]
 BITS = 8  # of a bitmap per member, at least
+REST = -1  # the mark of a part of a set in a SetTable
 
 
 class MatchRule(NamedTuple):
@@ -113,6 +114,43 @@ def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> 
             if misses > allowed:
                 return -1
     return common
+
+
+@kernel(_nrt=False)
+def equal_ends(own: U64, theirs: U64) -> tuple[Int, Int]:
+    """Return how many members two sets share at the beginning, and how many of the others at the end.
+
+    Near duplicates share most of their members there. Since no set has a member twice, the members between these ends
+    occur in the other set between its ends, if at all.
+    """
+    n, head, tail = min(len(own), len(theirs)), 0, 0
+    while head < n and own[head] == theirs[head]:
+        head += 1
+    while tail < n - head and own[len(own) - 1 - tail] == theirs[len(theirs) - 1 - tail]:
+        tail += 1
+    return head, tail
+
+
+@kernel
+def n_shared(own: U64, theirs: U64, least: Int, table: SetTable, stamp: Int, entered: Int) -> tuple[Int, Int]:
+    """Return how many members two sets share, or -1 if fewer than `least`, and whether `own` is in `table` now.
+
+    - stamp: the mark of `own` in the table.
+    - entered: whether it was entered before.
+    """
+    head, tail = equal_ends(own, theirs)
+    rest, others = own[head : len(own) - tail], theirs[head : len(theirs) - tail]
+    least -= head + tail
+    if entered or 2 * len(rest) > len(own):
+        if not entered:
+            enter_set(own, table, stamp)
+        more, entered = shared(others, len(own), least, table, stamp), True
+    else:
+        enter_set(rest, table, REST)
+        more = shared(others, len(rest), least, table, REST)
+        for slot in range(np.int64(table_mask(len(rest))) + 1):
+            table.stamps[slot] = 0
+    return head + tail + more if more >= max(0, least) else -1, entered
 
 
 @kernel

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
-from dataprep.unicode.hashes import distinct, mix64, normal_form, text_hashes
+from dataprep.unicode.hashes import mix64, normal_form, text_hashes
 from dataprep.unicode.kernel import kernel, read_only
 from dataprep.unicode.shingles import shingles
 from dataprep.unicode.text import I64, U8, U32, U64, Int
@@ -100,45 +100,31 @@ class Shingles:
         return a, random.randint(0, 1 << 32, n, np.uint32)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the number of shingles of each document, int64[n], and its keys, one per band, uint64[bands, n].
+        """Return the number of distinct shingles of each document, int64[n], and its keys, uint64[bands, n].
 
         For a document with fewer than `min_shingles` shingles, the number is 0.
         """
-        sizes, keys, _ = self.keys_and_shingles(batch)
-        return sizes, keys
-
-    def keys_and_shingles(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return the result of `keys`, and the hashes of all shingles of the documents, in order, with repeats."""
-        starts, hashes = self._shingles(batch)
-        return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows), hashes
+        starts, _, keys = self.contents(batch)
+        return np.diff(starts), keys
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Return (offsets int64[n + 1], distinct shingles of every document as hashes uint64[], keys uint64[bands, n]).
 
         The shingles of document i are shingles[offsets[i]:offsets[i + 1]]; equal shingles have equal hashes.
         """
-        starts, hashes = self._shingles(batch)
-        return *self.distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
-
-    def distinct(self, starts: I64, hashes: U64) -> tuple[I64, U64]:
-        """Return the distinct shingles of each document, and their offsets, from the hashes of all its shingles."""
-        return distinct(starts, hashes)
+        starts, hashes = self.units(self.texts(batch), self.min_shingles)
+        return starts, hashes, band_keys(starts, hashes, *self.permutations, self.rows)
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
         """Return the compared part of each document, as text."""
         return batch.column("text")
 
-    def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
-        """Return the shingles of each text as hashes: offsets int64[n + 1], hashes uint64."""
-        return shingles(*B.buffers(texts), self.unit, self.ngram, self.word_split, self.normalize)
+    def units(self, texts: pa.LargeStringArray, least: int = 1) -> tuple[I64, U64]:
+        """Return the distinct shingles of each text as hashes: offsets int64[n + 1], hashes uint64.
 
-    def _shingles(self, batch: Batch) -> tuple[I64, U64]:
-        starts, hashes = self.units(self.texts(batch))
-        if self.min_shingles == 1:
-            return starts, hashes
-        sizes = np.diff(starts)
-        enough = sizes >= self.min_shingles
-        return np.append(0, np.cumsum(np.where(enough, sizes, 0))), hashes[np.repeat(enough, sizes)]
+        - least: texts with fewer shingles, counted with repeats, get none.
+        """
+        return shingles(*B.buffers(texts), self.unit, self.ngram, self.word_split, self.normalize, least)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Stored shingles: hashes of shingles from the first read, so that candidates' texts are not read and split again.
 
-HashDocuments stores the hashes of the shingles of each document, with its keys. GatherCandidates reads the hashes of
-the candidates, and the files are then deleted. All parts together store at most STORED_BYTES; the documents after the
-last batch that fits into a part's share are read a second time. The result does not depend on this limit.
+HashDocuments stores the distinct hashes of the shingles of each document, with its keys. GatherCandidates reads the
+hashes of the candidates, and the files are then deleted. All parts together store at most STORED_BYTES; the documents
+after the last batch that fits into a part's share are read a second time. The result does not depend on this limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataprep.unicode.text import I64, U64
 
 from .sketch import Shingles, Sketch
 
-SHINGLES = "shingles"  # the folder of the files
+SHINGLES = "shingle-sets"  # the folder of the files
 # Of all parts together. On 1.2 to 2.5 GB of text, 0.25, 1 and 4 GiB took the same CPU time (within 8 %, the noise: what
 # is not split twice is written), but 4 GiB took 1.1 to 3.2 GB more disk. All shingles of 322 MB of text fit in.
 STORED_BYTES = 512 << 20
@@ -32,8 +32,8 @@ class ShingleWriter:
     """Hashes the documents of a part, and stores the hashes of their shingles until `left` bytes are used up.
 
     Attributes:
-        spill: the file of hashes; a segment per batch of n documents has three sections: the number of shingles of each
-            document, int64[n], the keys, uint64[bands, n], and the hashes of the shingles, uint64.
+        spill: the file of hashes; a segment per batch of n documents has three sections: the number of distinct
+            shingles of each document, int64[n], the keys, uint64[bands, n], and the hashes of the shingles, uint64.
     """
 
     sketch: Shingles
@@ -42,7 +42,8 @@ class ShingleWriter:
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the sizes and keys of a batch's documents, as `Shingles.keys` does."""
-        sizes, keys, hashes = self.sketch.keys_and_shingles(batch)
+        starts, hashes, keys = self.sketch.contents(batch)
+        sizes = np.diff(starts)
         self.left -= sizes.nbytes + keys.nbytes + hashes.nbytes
         if self.left >= 0:
             self.spill.write([sizes, keys, hashes])
@@ -64,10 +65,12 @@ class StoredShingles:
         with Spill(url) as spill:
             return cls(url, sum(len(spill.read(n, 0, dtype=np.int64)) for n in range(spill.segments)))
 
-    def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, U64, U64]]:
-        """Yield the result of `Sketch.contents` for the documents with the numbers `rows`, ascending.
+    def of(self, rows: npt.NDArray[Any], sketch: Sketch) -> Iterator[tuple[I64, tuple[I64, U64, U64]]]:
+        """Yield, for each batch with documents in `rows`, their rows in it, and its `Sketch.contents`.
 
-        All numbers must be below `n_docs`. One segment of the file is in memory at a time.
+        - rows: numbers of documents, ascending, all below `n_docs`.
+
+        One segment of the file is in memory at a time.
         """
         if not len(rows) or not isinstance(sketch, Shingles):
             return
@@ -79,10 +82,8 @@ class StoredShingles:
                 first += len(sizes)
                 if len(own):
                     keys = spill.read(segment, 1, dtype=np.uint64).reshape(sketch.bands, len(sizes))
-                    hashes, ends = spill.read(segment, 2, dtype=np.uint64), np.cumsum(sizes)
-                    spans = zip((ends - sizes)[own].tolist(), ends[own].tolist(), strict=True)
-                    chosen = np.concatenate([hashes[low:high] for low, high in spans])
-                    yield *sketch.distinct(np.append(0, np.cumsum(sizes[own])), chosen), keys[:, own]
+                    hashes, starts = spill.read(segment, 2, dtype=np.uint64), np.append(0, np.cumsum(sizes))
+                    yield own, (starts, hashes, keys)
 
 
 def with_shares(items: Sequence[Any], n_old: int, sketch: Sketch, share: float = 1.0) -> list[Any]:
