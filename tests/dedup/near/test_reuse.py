@@ -24,6 +24,7 @@ from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import sketch
 from dataprep.dedup.near.keys import without_drops
 from dataprep.dedup.near.reuse import parts_to_hash
+from dataprep.dedup.near.stored_shingles import ShingleWriter
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -70,9 +71,9 @@ def keys_made(out: str | Path) -> dict[str, int]:
 def count(monkeypatch):
     """Counts how many batches are signed."""
     signed = []
-    real = sketch.Shingles.keys_and_shingles
-    counted = lambda self, batch: signed.append(batch.num_rows) or real(self, batch)
-    monkeypatch.setattr(sketch.Shingles, "keys_and_shingles", counted)
+    for kind in (sketch.Shingles, ShingleWriter):
+        counted = lambda self, batch, real=kind.keys: signed.append(batch.num_rows) or real(self, batch)
+        monkeypatch.setattr(kind, "keys", counted)
     return signed
 
 
