@@ -20,6 +20,7 @@ import pytest
 from numba.core import config
 
 import dataprep
+from dataprep.errors import PlanError
 from dataprep.unicode import private_folder
 from dataprep.unicode.kernel import Kernel, intrinsic, kernel, kernel_hash
 from dataprep.unicode.private_folder import cache_root
@@ -313,5 +314,5 @@ def test_an_intrinsic_is_only_for_kernels() -> None:
     def nothing(_: Any) -> Any:
         """Do nothing."""
 
-    with pytest.raises(NotImplementedError, match="nothing can be called only in kernels"):
+    with pytest.raises(PlanError, match="only compiled kernels can call nothing; unset NUMBA_DISABLE_JIT"):
         nothing()

@@ -113,9 +113,11 @@ class Intrinsic:
         self.py_func = fn
 
     def __call__(self, *_: Any) -> Any:
-        """Raise NotImplementedError."""
-        msg = f"{self.py_func.__name__} can be called only in kernels"
-        raise NotImplementedError(msg)
+        """Raise PlanError, since Python cannot run it."""
+        from dataprep.errors import PlanError
+
+        msg = f"only compiled kernels can call {self.py_func.__name__}; unset NUMBA_DISABLE_JIT"
+        raise PlanError(msg)
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
@@ -131,7 +133,7 @@ def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
     """Compile a function to machine code by Numba, cached on disk; used as a decorator.
 
-    The code runs without the GIL; division by zero follows NumPy.
+    The code runs without the GIL; division by zero follows NumPy. A kernel cannot call itself.
 
     - options: further options of `numba.njit`, such as `inline="always"`; `cache=False` disables the cache.
     """
