@@ -106,9 +106,10 @@ def measure(method: str, source: str, out: Path, memory: str) -> dict[str, float
 def size_of(folder: Path) -> int:
     """The bytes of all files in a folder, some of which may disappear meanwhile."""
     n_bytes = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(OSError):
-            n_bytes += file.stat().st_size if file.is_file() else 0
+    for home, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                n_bytes += os.path.getsize(os.path.join(home, name))
     return n_bytes
 
 
