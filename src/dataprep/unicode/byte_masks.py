@@ -53,6 +53,12 @@ def bytes_between(_: Any, data: Any, i: Any, first: Any, last: Any) -> Any:  # n
 
 
 @kernel(inline="always")
+def bytes_within(data: U8, i: Int, first: int, last: int) -> Int:
+    """Return the result of `bytes_between` for bounds that are any integers."""
+    return bytes_between(data, i, np.uint8(first), np.uint8(last))
+
+
+@kernel(inline="always")
 def bytes_equal(data: U8, i: Int, byte: int) -> Int:
     """Return the mask of the bytes of data[i:i + 64] that equal `byte`, uint64."""
     return bytes_between(data, i, np.uint8(byte), np.uint8(byte))
@@ -95,6 +101,12 @@ def n_bits(_: Any, mask: Any) -> Any:  # noqa: ARG001 - Numba types calls with i
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), generate
+
+
+@kernel(inline="always")
+def lowest_bits(n: Int) -> Int:
+    """Return the mask of the `n` lowest bits, at most 64."""
+    return (np.uint64(1) << n) - np.uint64(1) if n < np.uint64(WIDTH) else ~np.uint64(0)
 
 
 @kernel(inline="always")

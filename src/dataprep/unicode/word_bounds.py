@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import text as T
-from .byte_masks import WIDTH, bytes_between, bytes_equal, last_bytes, lowest_bit, n_bits
+from .byte_masks import WIDTH, bytes_between, bytes_equal, bytes_within, last_bytes, lowest_bit, lowest_bits, n_bits
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 from .words import (
@@ -142,25 +142,14 @@ def empty_bounds(n: int) -> WordBounds:
 
 
 @kernel(inline="always")
-def _between(data: U8, i: Int, first: int, last: int) -> Int:
-    return bytes_between(data, i, np.uint8(first), np.uint8(last))
-
-
-@kernel(inline="always")
-def _below(k: Int) -> Int:
-    """Return a mask of the lowest `k` bits, at most 64."""
-    return (np.uint64(1) << k) - np.uint64(1) if k < np.uint64(WIDTH) else ~np.uint64(0)
-
-
-@kernel(inline="always")
 def _ascii_masks(data: U8, i: Int) -> Masks:
     """Return the masks of the 64 bytes from `i` on, as if all bytes beyond ASCII were outside of words."""
     zero = np.uint64(0)
     both = bytes_equal(data, i, 0x27) | bytes_equal(data, i, 0x2E)
     return Masks(
-        _between(data, i, 0x80, 0xFF),
-        _between(data, i, 0x41, 0x5A) | _between(data, i, 0x61, 0x7A),
-        _between(data, i, 0x30, 0x39),
+        bytes_within(data, i, 0x80, 0xFF),
+        bytes_within(data, i, 0x41, 0x5A) | bytes_within(data, i, 0x61, 0x7A),
+        bytes_within(data, i, 0x30, 0x39),
         bytes_equal(data, i, 0x5F),
         both | bytes_equal(data, i, 0x3A),
         both | bytes_equal(data, i, 0x2C) | bytes_equal(data, i, 0x3B),
@@ -249,7 +238,7 @@ def _with_others(
             elif rule.table[c] & np.uint32(T.DOTTED):
                 end, closes = at + size, True
                 break
-    marks = (extends | hebrew) & ~(m.high | letters | digits | joiners) << one & _below(end)
+    marks = (extends | hebrew) & ~(m.high | letters | digits | joiners) << one & lowest_bits(end)
     while marks:  # after an ASCII character that is not in a word for its own sake
         before = lowest_bit(marks) - one
         mark: Int = np.int64(i + before)
@@ -313,7 +302,7 @@ def _masks(data: U8, i: Int, stop: Int, tail: U8) -> Masks:
         last_bytes(data, i, stop, tail)
         m = _ascii_masks(tail, zero)
     if stop - i < np.uint64(WIDTH):
-        v = _below(stop - i)
+        v = lowest_bits(stop - i)
         own = m.high & v, m.letters & v, m.digits & v, m.joiners & v
         m = Masks(*own, m.mid_letters, m.mid_numbers, zero, zero)
     return m
@@ -361,7 +350,7 @@ def _block(
         if c < 0x80 and kind_of(rule.table[c]) >= MID_LETTER:  # it is looked at together with what follows
             end -= one
     mids = _mids(data, i + end, end, stop, m, before) & rule.mids
-    return m, (m.letters | m.digits | m.joiners | mids) & _below(end), end, closes
+    return m, (m.letters | m.digits | m.joiners | mids) & lowest_bits(end), end, closes
 
 
 @kernel(_nrt=False)
@@ -387,12 +376,12 @@ def find_words(data: U8, begin: Int, i: Int, stop: Int, rule: WordRule, out: Wor
         earlier = words << one | before.inside
         starts, lasts = words & ~earlier, earlier & ~words
         if i + end < stop:
-            lasts &= _below(end)
+            lasts &= lowest_bits(end)
         _write(out.starts, begun, i, starts)
         _write(out.ends, n, i, lasts)
         changed = m.changed & words
         while changed:
-            word = begun + n_bits(starts & _below(lowest_bit(changed) + one)) - one
+            word = begun + n_bits(starts & lowest_bits(lowest_bit(changed) + one)) - one
             out.starts[word] |= np.uint64(CHANGED)
             changed &= changed - one
         begun, n, i, top = begun + n_bits(starts), n + n_bits(lasts), i + end, end - one

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.filters.packed_strings import Packed, pack, starts_with
-from dataprep.unicode.byte_masks import WIDTH, bytes_between, bytes_equal, lowest_bit
+from dataprep.unicode.byte_masks import WIDTH, bytes_equal, bytes_within, lowest_bit
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, Int, code_point, put
 
@@ -156,17 +156,12 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 def _breaks(low: U8, i: Int) -> Int:
     r"""Return the mask of the bytes at which a line break begins (for `\r\n`, the `\n`), among the 64 from `i` on."""
     one, two = np.uint64(1), np.uint64(2)
-    found = _between(low, i, 0x0A, 0x0C) | _between(low, i, 0x1C, 0x1E)
+    found = bytes_within(low, i, 0x0A, 0x0C) | bytes_within(low, i, 0x1C, 0x1E)
     found |= bytes_equal(low, i, 0x0D) & ~bytes_equal(low, i + one, 0x0A)
-    if _between(low, i, 0x80, 0xFF):
+    if bytes_within(low, i, 0x80, 0xFF):
         found |= bytes_equal(low, i, 0xC2) & bytes_equal(low, i + one, 0x85)
-        found |= bytes_equal(low, i, 0xE2) & bytes_equal(low, i + one, 0x80) & _between(low, i + two, 0xA8, 0xA9)
+        found |= bytes_equal(low, i, 0xE2) & bytes_equal(low, i + one, 0x80) & bytes_within(low, i + two, 0xA8, 0xA9)
     return found
-
-
-@kernel(inline="always")
-def _between(low: U8, i: Int, first: int, last: int) -> Int:
-    return bytes_between(low, i, np.uint8(first), np.uint8(last))
 
 
 @kernel(inline="always")
@@ -174,7 +169,7 @@ def _held(low: U8, i: Int) -> Int:
     """Return the mask of the bytes that give a line the flag BRACKET, CURLY or FOLD, among the 64 from `i` on."""
     one, two = np.uint64(1), np.uint64(2)
     found = bytes_equal(low, i, 0x5B) | bytes_equal(low, i, 0x7B)
-    if _between(low, i, 0x80, 0xFF):
+    if bytes_within(low, i, 0x80, 0xFF):
         found |= bytes_equal(low, i, 0xC4) & bytes_equal(low, i + one, 0xB0)
         found |= bytes_equal(low, i, 0xE2) & bytes_equal(low, i + one, 0x84) & bytes_equal(low, i + two, 0xAA)
     return found

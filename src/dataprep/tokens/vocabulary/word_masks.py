@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.unicode.byte_masks import WIDTH, bytes_between, bytes_equal, lowest_bit
+from dataprep.unicode.byte_masks import bytes_equal, bytes_within, lowest_bit, lowest_bits
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U8, Int, code_point
 
@@ -60,17 +60,6 @@ class Kinds(NamedTuple):
     lines: Int
     white: Int
     more: Int
-
-
-@kernel(inline="always")
-def _between(data: U8, i: Int, first: int, last: int) -> Int:
-    return bytes_between(data, i, np.uint8(first), np.uint8(last))
-
-
-@kernel(inline="always")
-def _below(k: Int) -> Int:
-    """Return a mask of the lowest `k` bits, at most 64."""
-    return (np.uint64(1) << k) - np.uint64(1) if k < np.uint64(WIDTH) else ~np.uint64(0)
 
 
 @kernel(inline="always")
@@ -137,15 +126,15 @@ def _numbers(numbers: Int, digits: Int) -> Int:
 @kernel(inline="always")
 def _kinds(data: U8, i: Int, n: Int, classes: U8) -> tuple[Kinds, Int]:
     """Return the classes of data[i:i + n], and the number of bytes before the first character that has none."""
-    high, more = _between(data, i, 0x80, 0xFF) & _below(n), np.uint64(0)
-    letters = _between(data, i, 0x41, 0x5A) | _between(data, i, 0x61, 0x7A)
-    numbers, spaces = _between(data, i, 0x30, 0x39), bytes_equal(data, i, 0x20)
-    lines, white = bytes_equal(data, i, 0x0A) | bytes_equal(data, i, 0x0D), spaces | _between(data, i, 0x09, 0x0D)
-    signs = ~(_between(data, i, 0x80, 0xFF) | letters | numbers | white)
+    high, more = bytes_within(data, i, 0x80, 0xFF) & lowest_bits(n), np.uint64(0)
+    letters = bytes_within(data, i, 0x41, 0x5A) | bytes_within(data, i, 0x61, 0x7A)
+    numbers, spaces = bytes_within(data, i, 0x30, 0x39), bytes_equal(data, i, 0x20)
+    lines, white = bytes_equal(data, i, 0x0A) | bytes_equal(data, i, 0x0D), spaces | bytes_within(data, i, 0x09, 0x0D)
+    signs = ~(bytes_within(data, i, 0x80, 0xFF) | letters | numbers | white)
     if high:
         other_letters, other_signs, n = _with_others(data, i, n, classes, high)
-        letters, signs, more = letters | other_letters, signs | other_signs, _between(data, i, 0x80, 0xBF)
-    v = _below(n)
+        letters, signs, more = letters | other_letters, signs | other_signs, bytes_within(data, i, 0x80, 0xBF)
+    v = lowest_bits(n)
     return Kinds(letters & v, numbers & v, signs & v, spaces & v, lines & v, white & v, more), n
 
 
@@ -163,7 +152,7 @@ def word_starts(data: U8, i: Int, n: Int, classes: U8, rule: MaskRule) -> Int:
     m, n = _kinds(data, i, n, classes)
     if n < np.uint64(2):
         return np.uint64(0)
-    known = _below(n - one) & ~one
+    known = lowest_bits(n - one) & ~one
     letters, signs, numbers = _first(m.letters), _first(m.signs), _numbers(m.numbers, rule.digits)
     if rule.white == LAST:
         joined = m.spaces << one
@@ -189,7 +178,7 @@ def word_starts(data: U8, i: Int, n: Int, classes: U8, rule: MaskRule) -> Int:
                 at = lowest_bit(rest)
                 end = lowest_bit(~blank >> at) + at
                 if end >= n:
-                    known &= _below(at)
+                    known &= lowest_bits(at)
                 elif not m.lines >> end & one:
                     starts |= one << at
                 rest &= rest - one
