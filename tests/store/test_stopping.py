@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import weakref
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -187,3 +189,28 @@ def test_a_signal_in_a_weak_dictionary_is_not_lost() -> None:
             threading.Event().wait(9)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_whose_start_is_interrupted_is_known_to_its_pool(monkeypatch, python_int, number) -> None:
+    """The signal arrives when the pool has the process, which can then be ended."""
+    pool, started = ProcessPoolExecutor(1, multiprocessing.get_context("spawn")), []
+    kind = multiprocessing.get_context("spawn").Process
+
+    def start(process):
+        real(process)
+        started.append(process)
+        signal.raise_signal(number)
+
+    real = kind.start
+    monkeypatch.setattr(kind, "start", start)
+    try:
+        with pytest.raises((KeyboardInterrupt, SystemExit)), clean_end():
+            pool.submit(os.getpid)
+            threading.Event().wait(9)
+        assert list(pool._processes.values()) == started
+        assert len(started) == 1
+    finally:
+        for process in started:
+            process.kill()
+        pool.shutdown()

@@ -21,6 +21,7 @@ from .starting import NUMBERS, is_main_thread, not_begun
 CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped program
 # Functions that LLVM and compiled kernels call; HTML parsers written in Rust call those of the module `weakref`.
 CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer", "_unpickled")
+STARTS = "_spawn_process"  # of a pool of processes, which would not know a worker whose start is interrupted
 WAIT = 0.02  # seconds until a signal that arrived in one is sent again
 _folders: list[str] = []  # into which a stopped run wrote
 
@@ -68,11 +69,11 @@ def stop(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt or Stopped(143); a handler of signals.
 
     Python ignores exceptions in functions that LLVM, a kernel or the garbage collector calls, and a parser written in
-    Rust takes them for a failure of its own. If a signal arrives in such a function, it is sent again until it arrives
-    elsewhere.
+    Rust takes them for a failure of its own. A worker whose start is interrupted would not be ended. If a signal
+    arrives in such a function, it is sent again until it arrives elsewhere.
     """
     while frame is not None:
-        if frame.f_code.co_name in CALLBACKS or frame.f_globals.get("__name__") == weakref.__name__:
+        if frame.f_code.co_name in (*CALLBACKS, STARTS) or frame.f_globals.get("__name__") == weakref.__name__:
             again = threading.Timer(WAIT, _send, [number])
             again.daemon = True
             again.start()
