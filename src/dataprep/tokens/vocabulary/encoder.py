@@ -158,6 +158,14 @@ def key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
     return a, b
 
 
+@kernel(inline="always")
+def first_entry(a: Int, b: Int, n: Int, table: U64) -> Int:
+    """Return the index of the first entry, of WIDTH numbers, to search for the key (a, b) of a word of `n` bytes."""
+    h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
+    h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
+    return ((h >> np.uint64(32)) & np.uint64(len(table) // WIDTH - 1)) * np.uint64(WIDTH)
+
+
 @kernel
 def same_bytes(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
     """Return whether a word of `n` > 16 bytes equals the word at kept[at:]."""
@@ -211,7 +219,7 @@ def _find_keys(data: U8, start: Int, word_ends: I64, n_words: Int, work: Encoder
     - slots: the fields of `Slot` for each word.
     """
     masks, table = work.masks, work.cache.table
-    last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
+    last = np.uint64(max(0, len(data) - 16))
     eight, i, at = np.uint64(8), np.uint64(start), np.uint64(0)
     for w in range(n_words):
         stop = np.uint64(word_ends[w])
@@ -223,9 +231,7 @@ def _find_keys(data: U8, start: Int, word_ends: I64, n_words: Int, work: Encoder
             b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
         else:
             a, b = key_of_few(data, np.int64(i), np.int64(stop)), key_of_few(data, np.int64(i + eight), np.int64(stop))
-        h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
-        h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
-        e = ((h >> np.uint64(32)) & mask) * np.uint64(WIDTH)
+        e = first_entry(a, b, n, table)
         prefetch(table, e)
         slots[at], slots[at + np.uint64(1)], slots[at + np.uint64(2)] = e, a, b
         i, at = stop, at + np.uint64(SLOT)

@@ -22,14 +22,14 @@ from dataprep.unicode.prefetch import prefetch
 from dataprep.unicode.text import I64, U8, U64, Int
 
 from .cutting import Machine, cut_words
-from .encoder import MASKS, key_of_few, key_of_long, same_bytes
+from .encoder import MASKS, WIDTH, first_entry, key_of_few, key_of_long, same_bytes
 
 I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, unless one document is longer
 BLOCK = 1 << 10  # words cut before they are counted, while their entries are loaded
 # An entry: two numbers that are the word's bytes, or two hashes of a word of over 16 bytes; then its number << 8 | its
 # bytes, 17 for a longer one; then its count.
-WIDTH, LONG = 4, 17
+LONG = 17
 
 
 class DistinctWords(NamedTuple):
@@ -98,13 +98,6 @@ def _counts(table: U64, n: Int) -> I64:
     return counts
 
 
-@kernel(inline="always")
-def _first_entry(a: Int, b: Int, size: Int, table: U64) -> Int:
-    h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + size
-    h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
-    return (h >> np.uint64(32)) & np.uint64(len(table) // WIDTH - 1) * np.uint64(WIDTH)
-
-
 @kernel
 def _twice(table: U64) -> U64:
     """Return a table of twice the size with the same words."""
@@ -112,7 +105,7 @@ def _twice(table: U64) -> U64:
     for e in range(0, len(table), WIDTH):
         a, b, head = table[e], table[e + 1], table[e + 2]
         if head:
-            to = _first_entry(a, b, head & np.uint64(0xFF), larger)
+            to = first_entry(a, b, head & np.uint64(0xFF), larger)
             while larger[to + np.uint64(2)]:
                 to = (to + np.uint64(WIDTH)) & np.uint64(len(larger) - 1)
             for k in range(WIDTH):
@@ -159,7 +152,7 @@ def _find_keys(data: U8, start: Int, stops: I64, masks: U64, table: U64, keys: U
             b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
         else:
             a, b = key_of_few(data, np.int64(i), np.int64(stop)), key_of_few(data, np.int64(i + eight), np.int64(stop))
-        e = _first_entry(a, b, min(n, np.uint64(LONG)), table)
+        e = first_entry(a, b, min(n, np.uint64(LONG)), table)
         prefetch(table, e)
         keys[at], keys[at + np.uint64(1)], keys[at + np.uint64(2)] = a, b, e
         i, at = stop, at + np.uint64(3)
