@@ -13,6 +13,8 @@ from . import text as T
 from .kernel import kernel, read_only
 from .text import I64, U8, U16, U32, U64, Int
 
+BLOCK = 512  # shingles that are hashed at once, so that they stay in the cache
+
 
 @kernel(forceinline=True)
 def mix64(x: Int) -> Int:
@@ -46,6 +48,22 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
     return ends, out[:k]
 
 
+@kernel(_nrt=False)
+def hash_runs(items: U64, n: int, out: U64) -> None:
+    """Write the hash of each run of `n` items, of which there are len(out), to `out`."""
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    for first in range(0, len(out), BLOCK):
+        own, word = out[first : first + BLOCK], items[first:]
+        for j in range(len(own)):
+            own[j] = word[j]
+        for k in range(1, n):
+            later = word[k:]
+            for j in range(len(own)):
+                own[j] = own[j] * factor + later[j]
+        for j in range(len(own)):
+            own[j] = mix64(own[j])
+
+
 @kernel
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` items (shingles) of each document.
@@ -56,22 +74,13 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 
     Returns (offsets into the hashes, int64[documents + 1]; hashes, uint64).
     """
-    factor = np.uint64(0x9E3779B97F4A7C15)
     starts = np.zeros(len(ends), np.int64)
     for d in range(len(ends) - 1):
         size = ends[d + 1] - ends[d]
         starts[d + 1] = starts[d] + (max(1, size - n + 1) if size else 0)
     out = np.empty(starts[-1], np.uint64)
     for d in range(len(ends) - 1):
-        word, shingle = items[ends[d] : ends[d + 1]], out[starts[d] : starts[d + 1]]
-        for j in range(len(shingle)):
-            shingle[j] = word[j]
-        for k in range(1, min(n, len(word))):
-            later = word[k:]
-            for j in range(len(shingle)):
-                shingle[j] = shingle[j] * factor + later[j]
-        for j in range(len(shingle)):
-            shingle[j] = mix64(shingle[j])
+        hash_runs(items[ends[d] : ends[d + 1]], min(n, ends[d + 1] - ends[d]), out[starts[d] : starts[d + 1]])
     return starts, out
 
 

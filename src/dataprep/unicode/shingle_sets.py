@@ -10,28 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .hashes import mix64
+from .hashes import hash_runs
 from .kernel import kernel
 from .text import I64, U64, Int
 
-FACTOR = 0x9E3779B97F4A7C15
 BITS = 16  # of a bitmap per hash, or up to twice as many
-BLOCK = 512  # shingles that are hashed at once, so that they stay in the cache
-
-
-@kernel(_nrt=False)
-def _hash_runs(items: U64, n: int, out: U64) -> None:
-    """Write the hash of every run of `n` items to `out`, as `hashes.shingle_hashes` does."""
-    for first in range(0, len(out), BLOCK):
-        own, word = out[first : first + BLOCK], items[first:]
-        for j in range(len(own)):
-            own[j] = word[j]
-        for k in range(1, n):
-            later = word[k:]
-            for j in range(len(own)):
-                own[j] = own[j] * np.uint64(FACTOR) + later[j]
-        for j in range(len(own)):
-            own[j] = mix64(own[j])
 
 
 @kernel(inline="always")
@@ -132,7 +115,7 @@ def shingle_sets(ends: I64, items: U64, n: int, least: int) -> tuple[I64, U64]:
         if not size or size - width + 1 < least:
             continue
         own = out[k : k + size - width + 1]
-        _hash_runs(items[ends[d] : ends[d + 1]], width, own)
+        hash_runs(items[ends[d] : ends[d + 1]], width, own)
         words = _power((BITS * len(own) + 63) // 64)
         m = _suspects(own, once[:words], twice[:words], suspects)
         m = _repeats(own, suspects[:m], table[: _power(2 * m)]) if m else 0
